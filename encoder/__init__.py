@@ -30,7 +30,7 @@ class Encoder(Protocol):
     """Interface of encoders of sentences, which ``BaseEncoder`` implements.
 
     Attributes:
-        name: identifies the weights and the preprocessing. Equal names mean equal vectors.
+        name: identifies the weights, the preprocessing and the precision.
         dim: the number of dimensions D.
         precision: the precision of matrix products, never ``auto``.
     """
@@ -40,10 +40,10 @@ class Encoder(Protocol):
     precision: Precision
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Encode S sentences as float32 (S, ``dim``).
+        """Encode S sentences, maybe none, as float32 (S, ``dim``).
 
-        S may be 0. Vectors have unit length with ``normalize``, or else the encoder's own length. A
-        blank sentence may have the zero vector. Adit's encoders also encode one string, (``dim``,).
+        Vectors have unit length with ``normalize``, or else the encoder's own length. A sentence
+        without words may have the zero vector. Adit's encoders also encode one string, (``dim``,).
         ValueError says that ``for_language`` must first choose the network of one language.
         """
 
@@ -58,8 +58,8 @@ class Encoder(Protocol):
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
         """Return the encoder without joined parts that lack one of ``languages``.
 
-        A language None is unknown, and ignored. If every part lacks a language, all parts stay.
-        Parts that list no languages also stay. Encoders without parts return themselves.
+        None, an unknown language, is ignored. If every part lacks a language, all parts stay. Parts
+        that list no languages also stay. Encoders without parts return themselves.
         """
 
 
@@ -135,8 +135,7 @@ def folder_of(spec: str) -> Path:
 def is_bag(spec: str) -> bool:
     """Return whether ``spec`` is the folder of a bag, or ``mini``.
 
-    A folder without ``config.json`` and any other encoder, such as a joined one, give False.
-    ValueError says that the folder's configuration is damaged, or of an unknown format.
+    ValueError says that the folder's ``config.json`` is damaged, or of an unknown format.
     """
     from encoder.checkpoint import CONFIG, SCHEMES, read_config
 

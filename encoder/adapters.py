@@ -21,18 +21,18 @@ Model = Any  # a model of the library, which is imported late
 
 
 class SentenceTransformerEncoder(BaseEncoder):
-    """An encoder that runs a model of sentence-transformers."""
+    """An encoder that runs a model of sentence-transformers.
+
+    ``place`` is a folder, or a name on the Hugging Face hub, whose model is downloaded if missing.
+    Its code is not run. ``auto`` is float32. E5 models get the prefix ``query: `` on each sentence,
+    unless they are trained with instructions.
+
+    Raises:
+        ValueError: The model cannot be loaded, or ``precision`` is int8.
+        ModuleNotFoundError: sentence-transformers, or a package it needs, is not installed.
+    """
 
     def __init__(self, place: str, precision: Precision) -> None:
-        """Load a model, and download it if it is missing.
-
-        ``place`` is a folder, or a name on the Hugging Face hub. ``auto`` is float32. None of the
-        model's own code is run. E5 models get the prefix "query: " before each sentence.
-
-        Raises:
-            ValueError: The model cannot be loaded, or ``precision`` is int8.
-            ModuleNotFoundError: sentence-transformers, or a package it needs, is not installed.
-        """
         if precision == "int8":
             raise ValueError(
                 f"encoder 'st:{place}' cannot run in int8; use --precision float32 or bfloat16"

@@ -20,11 +20,7 @@ MIN_COSINE = 0.9995
 
 
 class BaseEncoder(ABC):
-    """Base class of encoders.
-
-    Subclasses set ``name`` (unique to their vectors), ``dim`` (the dimensions D) and ``precision``.
-    They implement ``_embed``, which encodes a list of sentences.
-    """
+    """Base class of encoders, which set ``name``, ``dim`` and ``precision``."""
 
     name: str
     dim: int
@@ -33,30 +29,24 @@ class BaseEncoder(ABC):
     def with_languages(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
         """Return a copy that encodes some languages by another encoder.
 
-        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space. At
-        the first of the languages, ``for_language`` calls ``load`` and raises its errors.
+        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space. When
+        one of the languages is first used, ``for_language`` calls ``load``, and raises its errors.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}
         return copied
 
     def for_language(self, language: str | None) -> Self:
-        """Return the encoder added for a language (ISO 639), or else this one.
-
-        None is an unknown language. ValueError says that the added encoder is damaged.
-        """
+        """Return the encoder added for a language (ISO 639), or else this one."""
         load = self._added.get(language_key(language or ""))
         return self if load is None else load()
 
     def for_languages(self, languages: Sequence[str | None]) -> Self:
-        """Return this encoder, for any languages, because it has no parts."""
+        """Return this encoder, which has no parts."""
         return self
 
     def encode(self, sentences: str | Sequence[str], *, normalize: bool = True) -> Matrix:
-        """Encode S sentences, float32 (S, D), or one string, float32 (D,).
-
-        Vectors and errors are as in ``Encoder.encode``. S may be 0. D is ``dim``.
-        """
+        """Encode sentences, or one string, as in ``Encoder.encode``."""
         vectors = self._embed(as_list(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors
 

@@ -1,8 +1,8 @@
 """Encoders as folders of a configuration, a tokeniser and weights.
 
 A bag's table is stored in 4 bits per number, with one float32 scale per row, the rows of n-grams
-last. The configuration has a checksum of the other two files, so that files that are damaged, or of
-two trainings, are rejected. Nothing is executed when an encoder is loaded.
+last. The configuration has a checksum of the other two files. If it does not match, they are
+damaged or of another training, and are rejected. Loading executes no code of the folder.
 """
 
 import hashlib
@@ -33,6 +33,7 @@ APART_FORMAT = "adit-networks-1"  # with a network per language
 FORMATS = (*SCHEMES, NETWORK_FORMAT, APART_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 HEAD = "inference.safetensors"
+HEAD_TENSORS = "0.weight", "0.bias", "2.weight", "2.bias"
 ENCODER = "encoder"  # the key of its encoder's checksum in a head's metadata
 
 Facts = Mapping[str, Any]  # JSON values
@@ -43,8 +44,8 @@ def save_encoder(
 ) -> None:
     """Write a bag into a folder, and replace an encoder in it.
 
-    ``table`` has the vectors of V pieces, then of n-grams, float32 (V + ngram_rows, D). It is
-    stored with 4 bits per number. ``facts`` are JSON values by name. ``write_folder`` writes files.
+    ``table`` has the vectors of pieces, then of n-grams, float32 (V + ``ngram_rows``, D). ``facts``
+    are JSON values by name. Errors of ``write_folder`` are raised.
     """
     packed = pack(table)
     vocabulary, dim = len(table) - ngram_rows, table.shape[1]
@@ -54,10 +55,10 @@ def save_encoder(
 
 
 def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
-    """Write an encoder's files into a folder, and replace earlier ones.
+    """Write an encoder's files into a folder, which is made if missing.
 
-    ``config``, JSON values by name, is written with the checksum of the other files. The folder is
-    made if it is missing. Files are replaced when all are complete, or an OSError is raised.
+    ``config``, JSON values by name, is written with the checksum of the other files. Earlier files
+    are replaced. Errors of ``replace_files`` are raised.
     """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(full_config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -69,11 +70,11 @@ def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: b
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write files into an existing folder, and replace earlier ones.
 
-    ``contents`` are by file name. Files of these names are replaced when all new ones are complete.
-    Drafts of other processes (``.draft-*``) are deleted.
+    ``contents`` are by file name. Files are replaced when all new ones are complete. Drafts of
+    other processes (``.draft-*``) are deleted.
 
     Raises:
-        OSError: A file cannot be written; the error names it.
+        OSError: A file cannot be written.
     """
     for stale in folder.glob(".draft-*"):  # of a killed process
         shutil.rmtree(stale, ignore_errors=True)
@@ -121,13 +122,11 @@ def _find_file(folder: Path, file_name: str) -> Path:
 
 
 def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
-    checksum = hashlib.sha256(tokenizer_model)
-    checksum.update(weights)
-    return checksum.hexdigest()
+    return hashlib.sha256(tokenizer_model + weights).hexdigest()
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read ``format``, ``vocabulary``, ``dim``, ``sha256`` and more.
+    """Read the configuration of an encoder, JSON values by name.
 
     Raises:
         ValueError: The file is missing, damaged, of another format, or lacks a key of its format.
@@ -159,8 +158,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write the weights of an inference head into its encoder's folder.
 
-    ``tensors`` are ``0.weight``, ``0.bias``, ``2.weight`` and ``2.bias``. An earlier head is
-    replaced. Errors of ``read_config`` and ``replace_files`` are raised.
+    ``tensors`` are ``HEAD_TENSORS``. Errors of ``read_config`` and ``replace_files`` are raised.
     """
     from safetensors.torch import save as save_tensors
 
@@ -171,9 +169,8 @@ def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
 def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     """Load an inference head, a function from sentence vectors to logits.
 
-    It maps (u, v, |u - v|, u * v) of N pairs, joined to float32 (N, 4 D), to logits of the classes
-    entailment, neutral and contradiction, float32 (N, 3). Rows u and v are the vectors of premise
-    and hypothesis, of D dimensions, scaled to the length sqrt(D).
+    It maps (u, v, |u - v|, u * v) of N pairs, float32 (N, 4 D), to logits of entailment, neutral
+    and contradiction, float32 (N, 3). Rows u and v, of premise and hypothesis, have length sqrt(D).
 
     Raises:
         ValueError: The head is missing, damaged, or belongs to another encoder.
@@ -184,7 +181,7 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
-            weights: Any = {name: file.get_tensor(name) for name in file.keys()}
+            weights: Any = {name: file.get_tensor(name) for name in HEAD_TENSORS}
     except SafetensorError as error:
         raise ValueError(f"{path}: is damaged; copy it again") from error
     if metadata.get(ENCODER) != read_config(folder)["sha256"]:

@@ -45,9 +45,7 @@ def _fetch(context: Any, array: Any, row: Any, column: Any) -> Any:
 @_part
 def _fetch_row(table: Any, row: Any) -> None:
     step = LINE_BYTES // table.itemsize
-    for column in range(
-        0, table.shape[1] + step, step
-    ):  # one more, because rows begin inside lines
+    for column in range(0, table.shape[1] + step, step):  # one more, as rows begin inside lines
         _fetch(table, row, column)  # type: ignore[call-arg]
 
 
@@ -76,8 +74,7 @@ def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
 def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> None:
     """Fill ``sums``, float32 (S, D), with sums of rows of a packed table.
 
-    ``codes`` and ``scales`` are from ``encoder.rows.PackedTable``. Sum i is of the rows (int32)
-    ``ids[offsets[i] : offsets[i + 1]]``, or 0 without rows. ``offsets`` are int64 (S + 1,).
+    ``codes`` and ``scales`` are of ``encoder.rows.PackedTable``, the rest as in ``sum_floats``.
     """
     half, last = codes.shape[1], len(ids) - 1
     upper, lower = np.empty(half, F), np.empty(half, F)
@@ -101,9 +98,9 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
 
 @_compile
 def normalize(rows: Any, lengths: Any, least: Any) -> None:
-    """Divide rows by their lengths in place.
+    """Divide rows, float32 (S, D), by their lengths in place.
 
-    Rows (S, D) and ``lengths`` (S,), which are filled, are float32. A divisor is ``least`` or more.
+    ``lengths``, float32 (S,), receives the lengths. A divisor is ``least`` or more.
     """
     dim = np.uint64(rows.shape[1])
     whole = dim - dim % LANES

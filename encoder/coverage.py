@@ -38,7 +38,7 @@ def language_key(language: str) -> str:
     """Return one key for all codes of a language, with any script or region.
 
     It is the ISO 639-3 code of LASER's files (``deu``), or else the shortest ISO 639 code (``la``).
-    Other text is returned in lower case, up to its first hyphen or "_", and "" as "".
+    Other text is returned in lower case, up to its first hyphen or "_".
     """
     if known := INDIVIDUAL.get(language):
         return known
@@ -55,15 +55,20 @@ def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage 
 def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read the coverage of each language, by ISO 639 code, of an encoder.
 
-    ``spec`` is a single encoder. Languages of the encoder added in its subfolder ``more`` are
-    included. The result is empty if the encoder lists no languages, as LASER's, or is unknown.
-    ValueError says that a configuration is not JSON.
+    ``spec`` is a single encoder. Languages of its subfolder ``more`` are included. Encoders that
+    list no languages give {}, such as LASER's.
+
+    Raises:
+        ValueError: A configuration is damaged.
     """
     coverages: dict[str, Coverage] = {}
     for folder in (folder_of(spec) / MORE, folder_of(spec)):
         if (path := folder / "config.json").is_file():
-            languages = json.loads(path.read_text(encoding="utf-8")).get("languages", {})
-            for name, entry in languages.items():
-                error, measured = float(entry["error"]), str(entry["measured"])
-                coverages[name] = Coverage(error=error, measured=measured)
+            try:
+                config = json.loads(path.read_text(encoding="utf-8"))
+                for name, entry in config.get("languages", {}).items():
+                    share, measured = float(entry["error"]), str(entry["measured"])
+                    coverages[name] = Coverage(error=share, measured=measured)
+            except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
+                raise ValueError(f"encoder: {path} is damaged; copy it again") from error
     return coverages

@@ -1,9 +1,9 @@
 """Joined encoders, which concatenate the vectors of several encoders.
 
-From each part's rows, the mean of their language is subtracted. The rest becomes unit rows, which
-are weighted. A mean is known before a run, so that no vector depends on other text. It ships with
-the part (``MEANS``), or is that of ``SAMPLE``. A joined encoder is spelled ``A+B`` or ``0.5*A+B``,
-or ``0.5*A`` if one part remains. Functions raise errors of ``parse_joined`` and ``read_coverage``.
+Each part subtracts the mean of a language's rows, and scales rows to its weight. A mean is known
+before a run, so that no vector depends on other text. It ships with the part (``MEANS``), or is
+that of ``SAMPLE``. A joined encoder is spelled ``A+B`` or ``0.5*A+B``, or ``0.5*A`` if one part
+remains. Callers of ``parse_joined`` and ``read_coverage`` raise their errors.
 """
 
 import hashlib
@@ -37,15 +37,15 @@ class Weighted(NamedTuple):
 
 
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
-    """Split a joined encoder's spelling into its parts.
+    """Split a joined encoder's spelling (``0.5*mini+use``, ``2*use``).
 
-    Joined spellings are ``0.5*mini+use`` or ``2*use``. For a spelling without ``+`` and ``*``, and
-    for an existing folder, the result is (). The default weight is 0.5 for ``mini``, else 1.
+    For a spelling without ``+`` and ``*``, and for an existing file or folder (``laser:FILE``), the
+    result is (). The default weight is 0.5 for ``mini``, else 1.
 
     Raises:
         ValueError: A part is empty, repeated or ``best``, or its weight is not finite and above 0.
     """
-    if Path(spec).is_dir() or not ("+" in spec or "*" in spec):
+    if not ("+" in spec or "*" in spec) or _split_kind(spec)[1].exists():
         return ()
     parts = tuple(_parse_part(spec, part) for part in spec.split("+"))
     names = [part.spec for part in parts]
@@ -80,7 +80,7 @@ def spell_joined(parts: Iterable[Weighted]) -> str:
 def drop_uncovered_parts(spec: str, languages: Sequence[str | None]) -> str:
     """Spell a joined encoder without the parts that lack one of ``languages``.
 
-    The result has explicit weights. A language None is unknown, and ignored. A part that lists no
+    The result has explicit weights. None, an unknown language, is ignored. A part that lists no
     languages stays. If no part is left, and for a single encoder, ``spec`` is returned unchanged.
     """
     kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
@@ -95,10 +95,14 @@ def absolute_spec(spec: str) -> str:
     """
     if parts := parse_joined(spec):
         return spell_joined(part._replace(spec=absolute_spec(part.spec)) for part in parts)
-    kind = next((kind for kind in ("laser:", "laser3:", "st:") if spec.startswith(kind)), "")
-    path = Path(spec.removeprefix(kind))
+    kind, path = _split_kind(spec)
     is_path = spec not in (BUNDLED, USE, BEST) and path.exists()
     return f"{kind}{path.absolute()}" if is_path else spec
+
+
+def _split_kind(spec: str) -> tuple[str, Path]:
+    kind = next((kind for kind in ("laser:", "laser3:", "st:") if spec.startswith(kind)), "")
+    return kind, Path(spec.removeprefix(kind))
 
 
 def union_spec(specs: Iterable[str]) -> str:
@@ -125,18 +129,15 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """Return the parts of ``spec`` that ``kept``, a joined spelling, lacks.
-
-    They are without weights, and joined by ", ". The result is "" without parts.
-    """
+    """Return the names of parts of ``spec`` that ``kept`` lacks, as "a, b"."""
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
 
 
 def covers(spec: str, languages: Sequence[str | None]) -> bool:
-    """Return whether a single encoder covers all languages.
+    """Return whether a single encoder lists all languages, or lists none.
 
-    It does if it lists them all, or lists no language. A language None is unknown, and ignored.
+    None, an unknown language, is ignored.
     """
     known = read_coverage(spec)
     return not known or all(
@@ -147,7 +148,7 @@ def covers(spec: str, languages: Sequence[str | None]) -> bool:
 def read_joined_coverage(spec: str) -> dict[str, Coverage]:
     """Return each language's coverage by the part with the lowest error.
 
-    Keys are ISO 639 codes. ``spec`` may also be a single encoder, except for ``best``.
+    Keys are ISO 639 codes. ``spec`` may be a single encoder, but not ``best``.
     """
     best: dict[str, Coverage] = {}
     for part in parse_joined(spec) or (Weighted(1.0, spec),):
@@ -162,7 +163,7 @@ class Part:
     """A part of a joined encoder, for text in one language.
 
     Attributes:
-        weight: the factor of its unit rows.
+        weight: the length of its rows.
         whole: the encoder of all languages.
         encoder: the encoder of the language.
         mean: the mean of the language's rows, float32 (D,).
@@ -177,17 +178,14 @@ class Part:
     def for_language(self, language: str | None) -> "Part":
         """Return the part for a language, with the mean of its rows.
 
-        ``language`` is an ISO 639 code. None, and a language without a mean, have the mean of all.
-        Errors are as in ``Encoder.for_language``.
+        None and a language without a mean have the mean of all languages. Errors are as in
+        ``Encoder.for_language`` and ``Encoder.encode``.
         """
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
 
     def rows(self, sentences: Sequence[str]) -> Matrix:
-        """Encode S sentences as rows of length ``weight``, float32 (S, D).
-
-        The mean is subtracted before they are scaled. A zero row stays zero.
-        """
+        """Encode S sentences as rows of length ``weight`` or 0, float32 (S, D)."""
         rows = self.encoder.encode(sentences)
         rows[np.any(rows, axis=1)] -= self.mean
         normalize_rows(rows)
@@ -211,7 +209,7 @@ class JoinedEncoder(BaseEncoder):
         self._stored = stored
 
     def for_language(self, language: str | None) -> "JoinedEncoder":
-        """Return the joined encoder whose parts are from ``Part.for_language``."""
+        """Return the encoder with each part's ``Part.for_language``."""
         parts = [part.for_language(language) for part in self.parts]
         return JoinedEncoder(parts, stored=self._stored)
 
@@ -248,11 +246,10 @@ def stored_parts(encoder: Encoder) -> Encoder:
 
 
 def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:
-    """Load the parts of a joined encoder.
+    """Load the parts of a joined encoder, with errors of ``load_encoder``.
 
-    Bags always run in float32. With ``auto``, all networks run in one precision. ValueError says
-    that a part is unknown or damaged, cannot have the precision, or has a network per language and
-    no means. ModuleNotFoundError says that a package of a part is not installed.
+    Bags always run in float32. With ``auto``, all networks run in one precision. ValueError also
+    says that a part with a network per language has no means.
     """
     loaded = [_load(part, precision) for part in parts]
     if precision == "auto" and len(_network_precisions(loaded)) > 1:

@@ -22,7 +22,7 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
     first used. They do not replace languages that the encoder's configuration lists. Of several
     with a language, the last by name counts. The encoder's name is ``name@``, digits of a hash of
     the files and, for a network, the precision. ValueError says that a file is missing, damaged, or
-    of another format or encoder, or that an encoder cannot have the precision.
+    of another format or encoder, or that the precision is not possible.
     """
     extended = base = _load_base(folder, name, precision)
     base_languages = read_config(folder).get("languages", {})

@@ -1,7 +1,6 @@
-"""Encoders with a neural network, which batch sentences of equal length.
+"""Encoders with a neural network, which batch sentences by their lengths.
 
-No time is spent on padding, and a sentence's vector does not depend on its batch. Batches contain
-sentences of one length only, unless the network handles shorter ones.
+No time is spent on padding, and a sentence's vector does not depend on its batch.
 """
 
 import copy
@@ -44,9 +43,9 @@ class SentenceTokenizer(ABC):
 
 
 class PreparedNetwork:
-    """A ``network``, moved to ``device``, which already is in ``precision``.
+    """A ``network`` in ``precision``, which is moved to ``device``.
 
-    If ``ragged``, which is so in int8, a batch can have sentences of several lengths, else of one.
+    If ``ragged`` (int8), sentences of a batch may have several lengths, else they have one.
     """
 
     def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
@@ -55,14 +54,14 @@ class PreparedNetwork:
         self.device, self._network = device, network.to(device)
 
     def weights(self) -> dict[str, Tensor]:
-        """Return all tensors of the network by name, not copied, in int8 none."""
+        """Return the network's tensors by name, not copied, or none in int8."""
         return self._network.state_dict()
 
     def embed(self, ids: Tensor) -> Tensor:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        ``ids`` are int64. Both tensors are on ``device``. Vectors are in the network's precision,
-        or float32 for int8. If ``ragged``, shorter sentences may follow, with -1 after their ends.
+        ``ids`` are int64, on ``device``. Vectors are in the network's precision, or float32 for
+        int8. If ``ragged``, sentences are in descending order of length, with -1 after their ends.
         """
         return self._network(ids)
 
@@ -130,9 +129,8 @@ class NetworkEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "NetworkEncoder":
         """Return the encoder with the tokeniser of a language.
 
-        ``language`` is an ISO 639 code, and is added to the name. None returns this encoder. With
-        one tokeniser for all languages, the result is the encoder added for ``language``, or else
-        this one. A ModuleNotFoundError names a missing package that LASER1 needs for ``language``.
+        ``language``, an ISO 639 code, is added to the name. With one tokeniser for all languages,
+        or None, the result is as in ``BaseEncoder.for_language``. Errors are of the tokeniser.
         """
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
@@ -155,10 +153,7 @@ class NetworkEncoder(BaseEncoder):
 
 
 def embed_tokens(network: PreparedNetwork, tokens: Tokens) -> Tensor:
-    """Embed S tokenised sentences as float32 (S, D), in the CPU's memory.
-
-    Each sentence has at least one token. Batches run in threads, or on the GPU.
-    """
+    """Embed S sentences, none empty, as float32 (S, D) in the CPU's memory."""
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)
     lengths = np.diff(tokens.offsets)
@@ -187,9 +182,9 @@ def length_batches(
 ) -> Iterator[NDArray[np.int64]]:
     """Yield batches of sentences of similar lengths, longest first.
 
-    A batch is the positions of its sentences, int64. ``lengths``, int64 (S,), are numbers of
-    tokens, above 0. A batch has at most ``size`` tokens, padding included, or one sentence. Its
-    sentences have equal lengths unless ``ragged``.
+    A batch is the positions of its sentences, int64, in descending order of ``lengths``, int64
+    (S,), above 0. It has at most ``size`` tokens, padding included, or one sentence. Its sentences
+    have equal lengths unless ``ragged``.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.flatnonzero([] if ragged else np.diff(lengths[order])) + 1

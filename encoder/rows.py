@@ -1,8 +1,8 @@
 """Rows of vectors, packed into 4 bits per number, summed and normalised.
 
 Numbers are added in a fixed order, so results do not depend on the machine. If D is a multiple of
-8, they have the same bits as torch's ``embedding_bag`` and ``normalize`` on x86 CPUs. Axes: ``V``
-rows of a table, ``S`` sums, ``D`` dimensions.
+8, results have the same bits as torch's ``embedding_bag`` and ``normalize`` on x86 CPUs. Axes:
+``V`` rows of a table, ``S`` sums, ``D`` dimensions.
 """
 
 import sys

@@ -44,10 +44,7 @@ class SentenceNetwork(nn.Module):
         return self.embed(x, is_token)
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Map token vectors (B, T, 320) to sentence vectors (B, D).
-
-        ``is_token``, bool (B, T), is false for padding. The base raises NotImplementedError.
-        """
+        """Map token vectors (B, T, 320) to (B, D) by ``is_token``, bool (B, T)."""
         raise NotImplementedError
 
 
@@ -103,10 +100,7 @@ class _Hierarchical(SentenceNetwork):
 
 
 class _Gated(SentenceNetwork):
-    """Gated convolutions with residual connections, with maximum pooling.
-
-    Dauphin et al. 2017, "Language Modeling with Gated Convolutional Networks".
-    """
+    """Gated convolutions (Dauphin et al. 2017), with maximum pooling."""
 
     def __init__(self, vocabulary: int, hidden: int, layers: int = GATED) -> None:
         super().__init__(vocabulary)

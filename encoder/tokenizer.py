@@ -40,7 +40,7 @@ class Tokens:
     def group(cls, ids: NDArray[np.int32], owners: NDArray[np.integer], count: int) -> "Tokens":
         """Divide ids (T,) into ``count`` lists.
 
-        ``owners`` (T,) are the numbers of the ids' lists, from 0. Ids stay in order in a list.
+        ``owners`` (T,) are the numbers of the ids' lists, from 0. Ids of a list keep their order.
         """
         order = np.argsort(owners, kind="stable")
         return cls(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
@@ -54,14 +54,14 @@ class Tokens:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def take(self, rows: NDArray[np.int64]) -> "Tokens":
-        """Return the sentences at positions ``rows``, int64, in that order."""
+        """Return the lists at positions ``rows``, int64, in that order."""
         starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         return Tokens(ids=self.ids[positions], offsets=offsets)
 
     def keep(self, is_kept: NDArray[np.bool_]) -> "Tokens":
-        """Return sentences with only the tokens where ``is_kept``, bool (T,)."""
+        """Return the lists with only the tokens where ``is_kept``, bool (T,)."""
         kept_before = np.concatenate(([0], np.cumsum(is_kept)))
         return Tokens(ids=self.ids[is_kept], offsets=kept_before[self.offsets])
 
@@ -74,7 +74,7 @@ def join(parts: Sequence[Tokens]) -> Tokens:
 
 
 class Tokenizer:
-    """A SentencePiece model, whose normaliser applies NFKC and case folding.
+    """A SentencePiece model, which has its own normaliser.
 
     RuntimeError says that the bytes ``model`` are not a SentencePiece model.
     """
@@ -93,10 +93,7 @@ class Tokenizer:
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self, ids: Sequence[int] | None = None) -> list[str]:
-        """Return the pieces of ``ids``, or all in the order of ids.
-
-        The unknown piece is "", and a space is ``▁``.
-        """
+        """Return the pieces of ``ids``, by default all, with "" for the unknown."""
         unknown, numbers = self._processor.unk_id(), [*range(len(self))] if ids is None else [*ids]
         names = self._processor.id_to_piece(numbers)
         return [

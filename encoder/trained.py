@@ -52,7 +52,7 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
 
 
 class EndingTokenizer(SentenceTokenizer):
-    """A ``Tokenizer``'s pieces, then an end token of the next free id."""
+    """A tokeniser that adds an end token, of the next free id."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -67,8 +67,7 @@ class EndingTokenizer(SentenceTokenizer):
 class TrainedNetwork(NetworkEncoder):
     """An encoder that ``adit train`` wrote, from which training can start.
 
-    ``network`` has embeddings of the pieces of ``tokenizer``, then of an end token.
-    ``tokenizer_model`` is serialised, and ``weights()`` returns the network's tensors by name.
+    ``network`` has embeddings of ``tokenizer``'s pieces, then of an end token.
     """
 
     def __init__(self, *, name: str, tokenizer: Tokenizer, network: PreparedNetwork) -> None:
@@ -87,9 +86,8 @@ def save_networks(
 ) -> None:
     """Write an encoder of one network, or of one network per language.
 
-    ``networks`` are by language, or one by the key "". ``folder`` is made if it is missing, and an
-    encoder in it replaced. ``facts`` are JSON values by name, for the configuration. OSError says
-    that a file cannot be written.
+    ``networks`` are by language, or one by the key "". ``facts`` are JSON values by name, for the
+    configuration. Errors of ``write_folder`` are raised.
     """
     from safetensors.torch import save
 
@@ -113,7 +111,7 @@ def save_networks(
 def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load an encoder that ``save_networks`` wrote.
 
-    The encoder's name is ``name`` with a hash of the files and the one precision of all networks.
+    The encoder's name is ``name``, a hash of the files and the precision, which all networks share.
     With a network per language, the encoder is an ``ApartEncoder``.
 
     Raises:
@@ -164,8 +162,7 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
 class ApartEncoder(BaseEncoder):
     """An encoder with one network per language, in one space.
 
-    ``for_language`` chooses from ``encoders``, by language and not empty. This encoder's own
-    ``encode`` raises a ValueError.
+    ``for_language`` chooses from ``encoders``, by language. ``encode`` always raises ValueError.
     """
 
     def __init__(self, *, name: str, encoders: Mapping[str, Encoder]) -> None:

@@ -17,7 +17,7 @@ from encoder.tokenizer import Tokens, join
 class Words(Tokens):
     """The words of S sentences, each distinct word with a vector and weight.
 
-    ``ids`` and ``offsets`` list each sentence's words, as numbers of distinct words (``Tokens``).
+    ``ids`` and ``offsets`` list each sentence's words, as numbers of U distinct words.
 
     Attributes:
         vectors: unit rows, float32 (U, D).
@@ -43,15 +43,15 @@ def join_words(first: Words, second: Words) -> Words:
 
 @runtime_checkable
 class WordEncoder(Protocol):
-    """Interface of encoders that also have vectors of words (``BagEncoder``)."""
+    """Interface of encoders that also have vectors of words."""
 
     name: str
 
     def words(self, sentences: Sequence[str]) -> Words:
-        """Return the words of S sentences, with vectors in the encoder's space."""
+        """Return the words of S sentences, with vectors of the encoder's space."""
 
     def split(self, sentence: str) -> list[str]:
-        """Split a sentence into its words' texts, as in ``BagEncoder.split``."""
+        """Split a sentence into texts as ``BagEncoder.split``."""
 
 
 def word_encoders(
@@ -59,9 +59,10 @@ def word_encoders(
 ) -> tuple[WordEncoder, ...]:
     """Return the word encoder of each side, in order.
 
-    ``languages`` are the sides' ISO 639 codes, None if unknown. The word encoder is from
-    ``encoder`` or, if that is joined, from its first part with word vectors. If there is none, or
-    ``encoder`` is None because vectors were given, it is the bundled encoder.
+    ``languages`` are the sides' ISO 639 codes, None if unknown. A word encoder is ``encoder`` or,
+    if that is joined, its first part with word vectors, for the language. If there is none, or
+    ``encoder`` is None because vectors were given, it is the bundled encoder. Errors of
+    ``Encoder.for_language`` are raised.
 
     Raises:
         ValueError: The bundled encoder is needed, and a language is None, not covered or ``weak``.

@@ -37,24 +37,22 @@ def _equals_text(stored: Any, text: Any, start: Any, stop: Any) -> Any:
 def number_texts(
     text: Any, lengths: Any, table: Any, before: Any, numbers: Any, counts: Any, new: Any
 ) -> Any:
-    """Assign numbers to the texts of sentences, by a hash table.
+    """Assign numbers to the texts of S sentences, by a hash table.
 
-    A text is between spaces, and may be empty. Equal texts have equal numbers. If a text is too
-    long for the rows of ``table``, all texts of its sentence have the number 0.
+    A text is between spaces, and may be empty. Equal texts have equal numbers, except that all
+    texts of a sentence have the number 0 if one is too long for the rows of ``table``. The result
+    is the next new number, and the used bytes of ``new``; or -1 and 0, with ``table`` partly
+    extended, if a number would reach half the slots.
 
     Args:
-        text: uint8, the bytes of S sentences.
+        text: uint8, the sentences' bytes, end to end.
         lengths: int64 (S,), the number of bytes of each sentence.
-        table: a tuple, extended in place: each slot's hash, uint64, a power of two in number; each
-            slot's text number, int32, -1 if empty; and per number a row of length and bytes, uint8.
-        before: the number of the first new text, above 0 and those in the table.
+        table: extended in place: hashes of slots, uint64, a power of two in number; text numbers of
+            slots, int32, -1 if empty; and per text number a row of length and bytes, uint8.
+        before: the first new number, above 0 and the numbers in the table.
         numbers: int32, receives the number of each text, in order.
         counts: int64 (S,), receives how many texts each sentence has.
-        new: uint8, receives the texts that were added to the table, each with a space after it.
-
-    Returns:
-        The next new number, and the used bytes of ``new``; -1 and 0, with ``table`` partly
-        extended, if a number would reach half the slots.
+        new: uint8, receives the texts that were added, each with a space after it.
     """
     keys, values, kept = table
     last = np.uint64(len(keys) - 1)
@@ -142,10 +140,10 @@ def compare_cuts(
     """Compare the best two cuts of each of W words into pieces.
 
     Word i has the code points ``characters[offsets[i] : offsets[i + 1]]``, int32, with int64
-    offsets (W + 1,). ``table`` is a tuple of hashes and slots of ``enter_pieces``, and the pieces'
-    scores, float64 (V,). ``unknown`` is the score of a character without a piece. ``longest`` is
-    the length of the longest piece. ``costs``, float32 (W,), get the negative score of the best
-    cut, and ``margins``, float32 (W,), its lead per character, infinite if there is one cut.
+    offsets (W + 1,). ``table`` is hashes and slots of ``enter_pieces``, and scores of pieces,
+    float64 (V,). ``unknown`` is the score of a character without a piece, ``longest`` the length of
+    the longest piece. ``costs``, float32 (W,), get the negative score of the best cut, and
+    ``margins``, float32 (W,), its lead per character, infinite for one cut.
     """
     hashes, slots, scores = table
     max_length = 0
@@ -214,10 +212,10 @@ def rows_of_words(
     """Find the rows of each word's features in a bag's table.
 
     Args:
-        words: ids, int32, and offsets, int64 (W + 1,), of the pieces of W words.
-        spelling: three such tuples, with the letters, the sounds and the character rows of pieces.
-        marks: two codes, which mark both ends of a word's letters, and of its sounds.
-        sizes: three int64 arrays, the sizes of n-grams of letters, of sounds, and of word stems.
+        words: a tuple of int32 ids and int64 offsets (W + 1,), the pieces of W words.
+        spelling: such tuples for letters, sounds and rows of characters of each of V pieces.
+        marks: the code at both ends of a word's letters, and that at both ends of its sounds.
+        sizes: int64 arrays of the sizes of n-grams of letters, of sounds, and of word stems.
         hashing: a number above all codes, the first row of n-grams, and the number of their rows.
         rows: int32, receives the rows, each word's pieces first.
         ends: int64 (W,), receives the exclusive end in ``rows`` of each word's rows.

@@ -1,8 +1,7 @@
 """The encoder whose sentence vectors are unit-length sums of word vectors.
 
-A word's vector is the sum of the vectors of its features (``encoder.bag.features``): subwords and
-perhaps n-grams. No weights are stored, because the length of a vector is its weight. Training on
-sums shrinks the vectors of words that say little.
+A word's vector is the sum of the vectors of its features (``encoder.bag.features``). Its length is
+the word's weight. Training on sums shrinks the vectors of words that say little.
 """
 
 import re
@@ -65,7 +64,7 @@ class BagEncoder(BaseEncoder):
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
         """Return a copy that encodes names also by another bag of the same space.
 
-        ``encode`` adds ``other``'s vector of ``find_names(sentence)`` before it normalises the sum.
+        ``encode`` adds ``other``'s vectors of ``find_names`` before it normalises the sums.
         """
         copied = copy(self)
         copied.namer = other
@@ -86,15 +85,15 @@ class BagEncoder(BaseEncoder):
         return vectors
 
     def rows(self) -> Matrix:
-        """Return a copy of the vectors of pieces, then n-grams, float32 (R, D)."""
+        """Return a copy of the table, float32 (V + ``ngram_rows``, D)."""
         return np.array(self._table[np.arange(len(self._table))])
 
     def words(self, sentences: str | Sequence[str]) -> Words:
-        """Return the words of one or more sentences, with vectors and weights.
+        """Return the words of sentences, or of one, with vectors and weights.
 
-        Vectors are unit rows, and a weight is the length of the word's vector in the sum. A
-        sentence's vector is the sum of its words' vectors times their weights, at unit length. Each
-        sentence's names follow its words, if ``with_names`` added another encoder.
+        Vectors are unit rows. A weight is the length of the word's vector in the sum. A sentence's
+        vector is the sum of its words' vectors times weights, at unit length. If ``with_names``
+        added an encoder, its words of a sentence's names follow the sentence's own words.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))
@@ -111,7 +110,7 @@ class BagEncoder(BaseEncoder):
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into the normalised texts of its words.
 
-        The order is that of the sentence's words in ``words``, where names follow them.
+        They are in the order of ``words``, without names. Unknown pieces are omitted.
         """
         words, _ = self._features.words(self._tokenizer.encode([sentence]))
         pieces = self._tokenizer.pieces(words.ids.tolist())
@@ -134,8 +133,8 @@ class BagEncoder(BaseEncoder):
 def find_names(sentences: Sequence[str]) -> list[str]:
     """Return the names in each sentence, joined by spaces, or "".
 
-    A name is a text between spaces that begins with a capital letter, maybe after punctuation, and
-    is not the first of the sentence. A sentence with more names than half of its words has none.
+    A name follows white space, and begins with a capital letter, maybe after punctuation. A
+    sentence has none if more than half of its words are names. Words are counted as spaces plus 1.
     """
     words_by_sentence = map(_name_pattern().findall, sentences)
     return [

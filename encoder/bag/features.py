@@ -44,18 +44,14 @@ _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, volume
 class Features:
     """The features of words, each a row of a bag's table.
 
-    A word's vector is the sum of its features' rows. The V pieces of a tokeniser have the first V
-    rows, and n-grams share the next rows by a hash. A word begins with a sentence, with a piece
-    that starts with a space, and with each piece in a script without spaces.
+    The V ``pieces``, from ``Tokenizer.pieces``, have the first V rows. N-grams share ``ngram_rows``
+    further rows by a hash, or are not used if 0. A word begins at the beginning of a sentence, and
+    at each piece that begins with a space or with a character of a script without spaces.
+    ``scheme`` is the version, 3 to 5. Schemes 3 and 4 have no stems. Scheme 3 has no sounds, no
+    syllables of Hangul and only three alphabets.
     """
 
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
-        """Prepare the features of words made of ``pieces``.
-
-        ``pieces`` are from ``Tokenizer.pieces``. N-grams share ``ngram_rows`` rows, or are not used
-        if 0. ``scheme`` is the features' version, 3 to 5. Scheme 4 has no stems. Scheme 3 also has
-        no sounds, no syllables of Hangul and only three alphabets.
-        """
         self.pieces, self.ngram_rows = len(pieces), ngram_rows
         self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()
         self._begins_word = np.array([*map(bool, map(_WORD_START.match, pieces))], dtype=np.bool_)
@@ -66,10 +62,7 @@ class Features:
         return self.pieces + self.ngram_rows
 
     def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
-        """Split sentences of pieces into words, numbered from 0 to W - 1.
-
-        The result is each sentence's word numbers, and the table rows of each of W distinct words.
-        """
+        """Return sentences as word numbers, and each distinct word's table rows."""
         words, offsets = self.words(tokens)
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
         sentences = Tokens(ids=numbers.astype(np.int32), offsets=offsets)
@@ -83,8 +76,8 @@ class Features:
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
         """Divide sentences of pieces into words.
 
-        The first result has each word's pieces, in order, with repetitions. The second has offsets
-        of S sentences, int64 (S + 1,): ``offsets[i]`` is the first word of sentence i.
+        The first result has the pieces of each word, in text order, with repetitions. The second
+        has the sentences' offsets in these words, int64 (S + 1,).
         """
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]
@@ -122,8 +115,8 @@ class Features:
         split = _UNSPACED if is_scheme_3 else _SYLLABLES
         characters = Tokens.of([*map(ord, text)] if split.match(text) else [] for text in texts)
         ngrams = self._ngrams(characters, CHARACTER_SIZES, _CHARACTER_BASE)
-        letters, classes = (_codes(spellings, LETTERS, _MARK), _codes(sounds, SOUNDS, _SOUND_MARK))
-        return letters, classes, _group([ngrams], len(characters))
+        letters, classes = _codes(spellings, LETTERS, _MARK), _codes(sounds, SOUNDS, _SOUND_MARK)
+        return letters, classes, Tokens.group(*ngrams, len(characters))
 
     def _compiled_rows(self, words: Tokens) -> Tokens:
         from encoder.bag.compiled import rows_of_words
@@ -153,7 +146,9 @@ class Features:
         sounds = self._ngrams(_mark(pieces, spellings[1], _SOUND_MARK), SOUND_SIZES, _LETTER_BASE)
         characters = spellings[2].take(ids)
         signs = characters.ids, owners[characters.owners]
-        return _group([(words.ids, owners), letters, sounds, stems, signs], len(words))
+        parts: list[Owned] = [(words.ids, owners), letters, sounds, stems, signs]
+        rows, row_owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return Tokens.group(rows, row_owners, len(words))
 
     def _ngrams(
         self, texts: Tokens, sizes: Sequence[int], base: int, *, at_start: bool = False
@@ -193,11 +188,6 @@ def _mark(words: Tokens, spellings: Tokens, mark: int) -> Tokens:
     has_letters = np.diff(edges) > 0
     ids = np.insert(pieces.ids, np.append(edges[:-1][has_letters], edges[1:][has_letters]), mark)
     return Tokens(ids=ids, offsets=edges + 2 * np.append(0, np.cumsum(has_letters)))
-
-
-def _group(parts: Sequence[Owned], count: int) -> Tokens:
-    ids, owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return Tokens.group(ids, owners, count)
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -1,7 +1,7 @@
-"""A cache of words, which cuts a text between two spaces only once.
+"""A cache of words, which saves cuts of texts between spaces.
 
-Vectors are bit-identical to those without the cache. The tokeniser's normaliser has no rule with a
-space in it, and no piece crosses one. The tokeniser adds scores in float32 from the sentence's
+Vectors are bit-identical to those without the cache. No rule of the tokeniser's normaliser matches
+a space, and no piece crosses one. But the tokeniser adds scores in float32 from the sentence's
 beginning, so the text before a word may decide between two cuts with nearly equal scores ("aa a"
 and "a aa"). Sentences with such a word go to the tokeniser.
 """
@@ -27,7 +27,7 @@ UNKNOWN = 10.0  # how much a character without a piece scores below all pieces
 
 
 class Cuts:
-    """Pieces and scores of a unigram ``Tokenizer``, to compare cuts of words."""
+    """Pieces of a tokeniser with their scores, to compare cuts of words."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
         self._scores = np.array(scores)
@@ -45,11 +45,10 @@ class Cuts:
     def margins(self, words: Tokens) -> tuple[Matrix, Matrix]:
         """Return the margin and the cost of each word's best cut into pieces.
 
-        ``words`` are W lists of piece ids. A margin, float32 (W,), is the best cut's lead in log
-        probability over the second best, per character. It is infinite if there is one cut, and 0
-        if a character has no piece. A cost, float32 (W,), is a negative log probability. A word
-        whose margin exceeds ``ROUNDING`` times the sum of a sentence's costs is cut in this
-        sentence as it is alone.
+        ``words`` are W lists of piece ids. A margin, float32 (W,), is the lead of the best cut's
+        score over the second best, per character. It is infinite if there is one cut, and 0 if a
+        character has no piece. A cost, float32 (W,), is the best cut's negative score. A word whose
+        margin exceeds ``ROUNDING`` times a sentence's sum of costs is cut in it as it is alone.
         """
         spellings = self._characters.take(words.ids.astype(np.int64))
         margins, costs = np.zeros((2, len(words)), dtype=np.float32)
@@ -84,8 +83,8 @@ class WordCache:
     def split(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         """Split one or more sentences into words, and return these with vectors.
 
-        The first result has the word numbers of each sentence. The second has the vectors, float32
-        (W, D), where W exceeds the highest number. Both are valid until the next call.
+        The first result has the word numbers of each sentence. The second has the vector of word i
+        in row i, float32, and may have more rows. Both are valid until the next call.
         """
         texts = [sentence.encode() for sentence in sentences]
         numbered = self._number_texts(texts)

@@ -2,11 +2,11 @@
 
 It matters only that the same name gives similar letters. Accents are removed. Cyrillic, Greek,
 Armenian and Georgian letters are transcribed one by one, roughly as in passports and on maps. The
-sound of another letter is the beginning of its Unicode name, which never changes: ARABIC LETTER
-JEEM is j, DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug.
+sound of another letter is from its Unicode name, which never changes: ARABIC LETTER JEEM is j,
+DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug.
 
-Abjads omit vowels, Indic scripts imply them, and languages distinguish different consonants.
-``to_sounds`` keeps only classes of consonants, which all of them have.
+Abjads omit vowels, Indic scripts imply them, and languages distinguish different consonants. So
+``to_sounds`` keeps only classes of consonants.
 """
 
 import re
@@ -96,23 +96,23 @@ _REPEATED = re.compile(r"([a-z])\1+")
 def romanize(text: str) -> str:
     """Spell a text in the characters a to z, 0 to 9 and newline.
 
-    Most letters are spelled by sound. Other characters are removed, such as spaces, Chinese
-    characters, syllables of Yi and Inuktitut, and signs without a letter's name.
+    Most letters are spelled by sound. Removed are spaces, punctuation, Chinese characters,
+    syllables of Yi and Inuktitut, and others without a letter's name.
     """
     return text.lower().translate(_SPELLINGS)
 
 
 def romanize_three_alphabets(text: str) -> str:
-    """Spell Greek, Latin and most Cyrillic letters in a to z.
+    """Spell most Greek, Latin and Cyrillic letters in a to z.
 
-    Of other characters, only 0 to 9 and newlines stay. Features of scheme 3 use these spellings.
+    Of other characters, only 0 to 9 and newlines stay, after NFKD.
     """
     bare = unicodedata.normalize("NFKD", text.lower())
     return _NOT_LETTERS.sub("", bare.translate(_THREE_ALPHABETS))
 
 
 def to_sounds(letters: str) -> str:
-    """Reduce a text from ``romanize`` to classes of consonants and digits.
+    """Replace letters of a text from ``romanize`` by classes of consonants.
 
     ng is n. Vowels, h, v, w and y are removed. Then repeated letters merge (``london``: ``lntn``).
     """

@@ -3,10 +3,9 @@
 Products are of integers, and everything between them is float32. Weights have a scale per output,
 activations one per token, computed at run time (symmetric quantisation, as in Jacob et al. 2018,
 "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
-section 2). So a sentence's vector does not depend on its batch. LLVM vectorises the loops, because
-each is over whole arrays and in a function of its own, and tanh is a quotient of polynomials. Axes:
-``B`` sentences of ``T`` tokens, ``H`` hidden units, ``G = 4 H`` gates in torch's order (input,
-forget, cell, output), ``K`` inputs of a layer.
+section 2). So a sentence's vector does not depend on its batch. LLVM vectorises loops over whole
+arrays in functions of their own. Axes: ``B`` sentences of ``T`` tokens, ``H`` hidden units,
+``G = 4 H`` gates in torch's order (input, forget, cell, output), ``K`` inputs of a layer.
 """
 
 from collections.abc import Callable
@@ -108,14 +107,13 @@ def lstm_step(
 
     Args:
         scales: the scales of the input tokens' codes, float32 (B,).
-        fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each,
-            for G = 4 H gates (input, forget, cell, output) of H hidden units.
-        products: of the codes of inputs and of hidden states with these weights, int32 (B, G) each.
-        states: the cells' states, float32 (B, H), and the hidden states, int8 (B, H) with scales
+        fixed: the scales of a layer's input and hidden weights, and its biases, float32 (G,) each.
+        products: of codes of inputs and of hidden states with the weights, int32 (B, G) each.
+        states: the cells' states, float32 (B, H), the hidden states, int8 (B, H), and their scales,
             float32 (B,), of the step before; receives the new ones.
         gates: working memory, float32 (G,).
         out: float32 (B, D), receives the hidden states in columns from ``first`` on.
-        first: the first column.
+        first: the first such column.
     """
     input_scales, hidden_scales, bias = fixed
     from_inputs, from_hidden = products

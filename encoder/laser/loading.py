@@ -70,9 +70,9 @@ def read_torch_file(path: Path) -> dict[str, Any]:
 
 
 def to_plain(value: Any) -> Any:  # noqa: ANN401  # any content of a pickle
-    """Convert configuration objects in a value to dicts, lists and scalars.
+    """Convert configuration objects and tuples in a value to dicts and lists.
 
-    Tuples become lists. Other objects, such as tensors, stay.
+    Nodes of OmegaConf with one value become this value. Others, such as tensors, stay.
     """
     if isinstance(value, argparse.Namespace):
         return to_plain(vars(value))
@@ -137,9 +137,8 @@ def load_laser3(
 ) -> NetworkEncoder:
     """Load a LASER3 encoder.
 
-    ``vocabulary`` is the ``.cvocab``, by default found as in ``load_laser``. An ``.spm`` must also
-    be in the folder of ``path``, unless sentences are ``pretokenized`` into subwords between
-    spaces. Arguments are as in ``load_laser``, except that ``precision`` cannot be int8.
+    Arguments are as in ``load_laser``, except that ``precision`` cannot be int8, and ``vocabulary``
+    is the ``.cvocab``. Unless ``pretokenized``, an ``.spm`` must be in the same folder.
 
     Raises:
         ValueError: A file is missing or damaged, or files or the precision do not fit.

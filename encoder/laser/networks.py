@@ -27,14 +27,13 @@ BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weig
 
 
 class BiLSTM(nn.Module):
-    """A network of LSTMs in both directions, or one, with max pooling."""
+    """A network of LSTMs in both directions, or one, with max pooling.
+
+    ``tensors`` have LASER's names. Training drops the share ``dropout`` of each layer's inputs. The
+    mode and errors are as in ``adopt``.
+    """
 
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
-        """Build the network from its weights, by LASER's names of tensors.
-
-        It is in evaluation mode, without gradients, in float32. ``dropout`` is the share of each
-        layer's inputs that training drops. ValueError: a tensor is missing or does not fit.
-        """
         super().__init__()
         vocabulary, width = _sizes(tensors, "embed_tokens.weight")
         hidden = _sizes(tensors, "lstm.weight_hh_l0")[1]
@@ -101,9 +100,9 @@ def _first(x: Tensor, is_token: Tensor | None) -> Tensor:
 
 
 def _maximum(x: Tensor, is_token: Tensor | None) -> Tensor:
-    return (x if is_token is None else x.masked_fill(~is_token.unsqueeze(2), -torch.inf)).amax(
-        dim=1
-    )
+    if is_token is not None:
+        x = x.masked_fill(~is_token.unsqueeze(2), -torch.inf)
+    return x.amax(dim=1)
 
 
 def _mean(x: Tensor, is_token: Tensor | None) -> Tensor:
@@ -116,17 +115,15 @@ POOLS = {"cls": _first, "maxpool": _maximum, "mean": _mean}  # (B, T, D) to (B, 
 
 
 class Transformer(nn.Module):
-    """The transformer encoder of fairseq, whose vectors aren't normalised."""
+    """The transformer encoder of fairseq, whose vectors aren't normalised.
+
+    ``tensors`` have fairseq's names, and ``config`` is its ``cfg.model``. The network is in
+    evaluation mode, in float32, without gradients. ``dropout`` is the share of embeddings and of
+    each block's outputs that training drops. The attribute ``capacity`` is the highest T, or None.
+    ValueError says that a tensor or a setting is missing or does not fit.
+    """
 
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
-        """Build the network from its weights, and fairseq's ``cfg.model``.
-
-        It is in evaluation mode, without gradients, in float32. ``dropout`` is the share of the
-        embeddings and of each block's outputs that training drops. ``capacity`` limits T, or None.
-
-        Raises:
-            ValueError: A tensor or a setting is missing or does not fit.
-        """
         super().__init__()
         weights = {name: tensor for name, tensor in tensors.items() if name not in BOOKKEEPING}
         self.vocabulary, self.dim = _sizes(weights, "embed_tokens.weight")
@@ -175,8 +172,8 @@ class Transformer(nn.Module):
         """Return the last layer's vectors of all tokens, (B, T, D).
 
         ``ids`` are int64 (B, T). ``is_token``, bool (B, T), is false for padding, or None without
-        padding. ``parts`` are lengths, T in total, of parts that each have positions from 0 on, by
-        default of one part. If ``causal``, tokens attend only to themselves and earlier tokens.
+        padding. ``parts`` are lengths, with the sum T, of parts that each have positions from 0 on,
+        by default one part. If ``causal``, tokens attend only to themselves and earlier tokens.
         """
         positions = [self._positions(length) for length in parts or (ids.shape[1],)]
         x = self.embed_tokens(ids) * self._scale + torch.cat(positions)
@@ -202,8 +199,8 @@ class Layer(nn.Module):
     """A layer of fairseq's ``TransformerEncoder``, with its parameter names.
 
     ``dim`` is D, a multiple of ``heads``. ``inner`` is the width between the two linear maps, where
-    ``activation`` is applied. With ``before``, norms precede the blocks, else they follow them.
-    ``dropout`` is the share of each block's outputs that training drops.
+    ``activation`` is applied. Norms precede the blocks if ``before``, or else follow them. Training
+    drops the share ``dropout`` of each block's outputs.
     """
 
     def __init__(
@@ -222,7 +219,7 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Map token vectors (B, T, D) to new ones of the same shape.
 
-        ``mask``, bool, is broadcast to (B, H, T, T) for H heads. Tokens attend where it is true.
+        ``mask``, bool, is broadcast to (B, H, T, T) for H heads, and true where tokens attend.
         """
         if self._before:
             x = x + self._attend(self.self_attn_layer_norm(x), mask)
@@ -251,12 +248,12 @@ def _attention_kernel(q: Tensor) -> AbstractContextManager[None]:
 
 
 def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:
-    """Return a mask, bool (B, ``count``), false from ``lengths`` (B,) on."""
+    """Return a mask, bool (B, ``count``), true below ``lengths`` (B,)."""
     return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 
 
 def sinusoids(length: int, dim: int) -> Tensor:
-    """Return fairseq's float32 vectors of positions from 2 on, ``dim`` >= 4."""
+    """Return vectors of fairseq's positions from 2 on, (length, dim >= 4)."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates

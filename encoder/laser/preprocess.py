@@ -1,8 +1,7 @@
 """LASER's changes to a line of text before it is split into subwords.
 
-They follow the Moses project's Perl scripts. sacremoses implements these, and the differences in
-its character classes and in the languages of a rule are corrected here. tests/golden/moses has the
-scripts' output for twelve languages.
+They follow Moses's Perl scripts. sacremoses implements these, and the differences in its character
+classes and in the languages of a rule are corrected here. tests/golden/moses has their output.
 """
 
 from collections.abc import Callable
@@ -25,12 +24,12 @@ LASER_CODES = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
 
 
 def remove_non_printing(line: str) -> str:
-    """Replace control, format, private and unassigned characters by spaces."""
+    """Replace each character of Unicode's category C by a space."""
     return _NON_PRINTING.sub(" ", line)
 
 
 def normalize_punctuation(language: str) -> Step:
-    """Return Moses's ``normalize-punctuation.perl`` for an ISO 639-1 code."""
+    """Return ``normalize-punctuation.perl`` for a language (ISO 639-1)."""
     normalizer = MosesPunctNormalizer(language, perl_parity=True)
     rules = normalizer.substitutions
     if language not in (*_SACREMOSES_QUOTES, *_NO_QUOTES):
@@ -47,10 +46,7 @@ def normalize_punctuation(language: str) -> Step:
 
 
 class PerlTokenizer(MosesTokenizer):
-    """A callable that tokenises a line as ``tokenizer.perl -no-escape``.
-
-    It is made for an ISO 639-1 code, ``language``, and returns a str of tokens between spaces.
-    """
+    """A tokeniser like ``tokenizer.perl -no-escape``, for an ISO 639-1 code."""
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
     COMMA_SEPARATE_2 = regex.compile(r",(\P{N})"), r" , \1"
@@ -106,8 +102,8 @@ class PerlTokenizer(MosesTokenizer):
 def make_normalizer(language: str | None) -> Step:
     """Return the function that preprocesses lines for LASER2 and LASER3.
 
-    ``language`` is an ISO 639 code, or None for English, and decides how punctuation is normalised.
-    The function also replaces unprintable characters by spaces, and lowers a line's case.
+    ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
+    characters by spaces, normalises punctuation, and lowers case.
     """
     normalize = normalize_punctuation(_code(language))
     return lambda line: normalize(remove_non_printing(line)).lower()
@@ -116,9 +112,8 @@ def make_normalizer(language: str | None) -> Step:
 def make_tokenizer(language: str | None) -> Step:
     """Return the function that preprocesses lines for LASER1.
 
-    ``language`` is an ISO 639 code, or None for English. The function replaces unprintable
-    characters, normalises punctuation, separates words, writes Greek in Latin, and lowers case.
-    ModuleNotFoundError says that the package for Chinese, Japanese or Greek is not installed.
+    The function works as that of ``make_normalizer``, and also separates words and writes Greek in
+    Latin. ModuleNotFoundError says that the package for Chinese, Japanese or Greek is missing.
     """
     code = _code(language)
     normalize, words = normalize_punctuation(code), PerlTokenizer(code)

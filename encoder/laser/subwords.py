@@ -32,8 +32,7 @@ OVERWRITE = " #fairseq:overwrite"
 class BPE:
     """A callable that splits a line into tokens by byte-pair encoding.
 
-    It is made from fastBPE's ``.fcodes`` and ``.fvocab``. Words are between spaces. ValueError says
-    that a file is missing or malformed.
+    It is made from ``.fcodes`` and ``.fvocab``. ValueError says that one is missing or malformed.
     """
 
     def __init__(self, codes: Path, vocabulary: Path) -> None:
@@ -100,8 +99,8 @@ def _lines(path: Path) -> list[bytes]:
 class Vocabulary:
     """The ids of tokens, by which sentences are encoded.
 
-    ``ids`` are by token, and special tokens have 0 to 3. A sentence gets ``</s>`` at its end, and
-    ``<s>`` before it with ``prepend_bos``. It is cut to ``capacity`` ids; None is unlimited.
+    ``ids`` are by token, and special tokens have 0 to 3. A sentence begins with ``<s>`` if
+    ``prepend_bos``, and ends with ``</s>``. It has at most ``capacity`` ids, if that is not None.
     """
 
     def __init__(
@@ -115,7 +114,7 @@ class Vocabulary:
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
         """Return the ids of each sentence's tokens, with special tokens.
 
-        An unknown token has the id 3 (UNK). Tokens above the capacity are dropped before ``</s>``.
+        Unknown tokens and ``<pad>`` are 3. Tokens above the capacity are dropped before ``</s>``.
         """
         find_id = self._ids.get
         return Tokens.of(
@@ -127,7 +126,7 @@ class Vocabulary:
 def read_cvocab(path: Path) -> dict[str, int]:
     """Read fairseq's dictionary file, with a token and a count per line.
 
-    The result is the id of each token: its line, from 0, plus 4.
+    The result is the id of each token, which is its line, from 0, plus 4.
 
     Raises:
         ValueError: The file is missing, a line malformed, or a token repeated, unless its line ends
@@ -158,8 +157,8 @@ class TextTokenizer(SentenceTokenizer):
     """A tokeniser that preprocesses lines and splits them into subwords.
 
     ``split`` splits lines into tokens, by ``BPE`` (LASER1) or ``read_pieces`` (LASER2 and LASER3),
-    by default at spaces. ``steps`` makes the preprocessing of ``language``, None for English:
-    ``make_tokenizer`` or ``make_normalizer`` of ``encoder.laser.preprocess``, by default none.
+    by default at white space. ``steps`` is ``make_tokenizer`` or ``make_normalizer``, or None for
+    no preprocessing. ``language`` None is English.
     """
 
     def __init__(
@@ -173,10 +172,7 @@ class TextTokenizer(SentenceTokenizer):
         self._prepare = steps(language) if steps else str
 
     def for_language(self, language: str | None) -> "TextTokenizer":
-        """Return this tokeniser for a language (ISO 639), or English if None.
-
-        A ModuleNotFoundError names a missing package that LASER1 needs for the language.
-        """
+        """Return this tokeniser for a language, with errors of ``make_tokenizer``."""
         if self._steps is None:
             return self
         return TextTokenizer(self._vocabulary, self._split, self._steps, language)
@@ -187,7 +183,7 @@ class TextTokenizer(SentenceTokenizer):
 
 
 def read_pieces(path: Path) -> Split:
-    """Read a SentencePiece model as a function from lines to lists of pieces.
+    """Read a SentencePiece model as a function from lines to their pieces.
 
     Raises:
         ValueError: The file is missing, or is not a SentencePiece model.

@@ -69,13 +69,13 @@ def train_sentences(words: Any, text: Any, sampling: Any, rate: Any, state: Any)
     """Train word vectors once on S sentences, in place.
 
     Args:
-        words: a tuple of R inputs, float32 (R, D); the outputs of the V words as contexts, float32
-            (V, D); the rows of inputs of each word, int32; and their offsets, int64 (V + 1,).
+        words: R inputs, float32 (R, D); outputs of V words as contexts, float32 (V, D); numbers of
+            the inputs of each word, int32; and their offsets, int64 (V + 1,).
         text: the words of the sentences, int32, and their offsets, int64 (S + 1,).
         sampling: the probability to keep a word, float32 (V,); words, int32, from which negatives
             are drawn; the most context words per side; negatives per context word, float32.
         rate: the learning rate, float32.
-        state: the state of the random numbers, uint64 (1,), which is advanced.
+        state: that of the random generator, uint64 (1,), which is advanced.
     """
     inputs, outputs, rows, row_offsets = words
     ids, offsets = text

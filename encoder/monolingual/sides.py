@@ -79,8 +79,8 @@ def spelling_table(
     """Draw random rows, so that words with common features are similar.
 
     The table is float32 (``rows``, ``dim``). ``words`` are the row numbers of each language's V
-    words, and ``weights`` (V,) their idf, float32. A row's expected length is in proportion to its
-    feature's idf, such that words have, on average in the text, the lengths ``weights``.
+    words, and ``weights``, float32 (V,), their idf. A row's expected length is in proportion to its
+    feature's idf. Over the text, squared lengths of words have the mean of squared ``weights``.
     """
     all_shares = [np.exp(-part.astype(np.float64)) for part in weights]  # of the sentences
     feature_shares = np.full(rows, MIN_SHARE)
@@ -121,8 +121,7 @@ def learn_side(
 
     ``sentences`` are distinct. Each epoch writes the file ``state``, from which the training
     resumes if it exists. ``progress`` is called with the number of words since its last call.
-    ValueError says that the text is too short, training diverges, or ``state`` is damaged or of
-    another text, tokeniser or options. OSError says that ``state`` cannot be written.
+    Errors of ``read_vocabulary``, ``advance``, ``load_state`` and ``save_state`` are raised.
     """
     identity: dict[str, Any] = {
         **asdict(options),
@@ -163,9 +162,8 @@ def save_sides(
     """Write bags whose words have about the vectors and weights of two sides.
 
     ``sides`` are by language. The second language's bag goes to ``folder``, the first one's to the
-    subfolder ``more``, as an added language. Both are replaced, or made. In 256 further dimensions,
-    both have the same random rows, for names and numbers. ``facts`` are JSON values by name.
-    OSError says that a file cannot be written.
+    subfolder ``more``, as an added language. In 256 further dimensions, both have the same random
+    rows, for names and numbers. ``facts`` and errors are as in ``save_encoder``.
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
     count, weights = len(features), [side.weights for side in sides.values()]

@@ -2,7 +2,7 @@
 
 Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information": a word is the mean of a
 row of its own and of its features' rows (``encoder.bag.features``). A word's rows change after all
-its contexts. One thread trains a language, so results are reproducible, and two run in parallel.
+its contexts. One thread trains a language, so results are reproducible on a CPU.
 """
 
 import re
@@ -34,13 +34,13 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """The V most frequent words of S sentences, and the sentences as numbers.
+    """The V most frequent words of S sentences, and the sentences' texts.
 
     Attributes:
         words: the words, the most frequent first.
         counts: occurrences of each word, int64 (V,).
         idf: log((1 + S) / number of sentences with the word), float32 (V,).
-        text: each sentence's words that are in ``words``, as indices in it.
+        text: each sentence's words, as positions in ``words``. Others are dropped.
     """
 
     words: list[str]
@@ -53,9 +53,9 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
     """Find the frequent words of S sentences.
 
     Words are between spaces, without punctuation at their ends, and normalised by the tokeniser. In
-    scripts without spaces, each subword is a word. A word with fewer than ``min_count`` occurrences
-    or unknown characters, and words after the 200,000 most frequent, are skipped. Words of equal
-    frequency are in alphabetical order.
+    scripts without spaces, each subword is a word. Words with fewer than ``min_count`` occurrences
+    or unknown characters, or after the 200,000 most frequent, are skipped. Words of equal frequency
+    are in alphabetical order.
 
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.
@@ -106,9 +106,8 @@ class SkipGram:
     """Skip-gram vectors of a vocabulary, in training.
 
     ``epoch`` is the number of passes over the text so far. ``inputs``, float32, are rows of the V
-    words and of the features after them, and ``outputs`` of words as contexts. A word's vector is
-    the mean of its own and its features' inputs. The argument ``features`` has the features of each
-    word of ``vocabulary``, below ``feature_count``.
+    words, then of ``feature_count`` features, and ``outputs`` of words as contexts. A word's vector
+    is the mean of its own and its features' inputs. ``features`` are each word's feature numbers.
     """
 
     def __init__(
@@ -157,10 +156,7 @@ class SkipGram:
         self.epoch += 1
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Write the state of the training to a file, and replace an earlier one.
-
-        ``restore`` must match ``identity``, JSON values. Errors of ``save_state`` are raised.
-        """
+        """Write or replace the state, for ``restore`` with an equal ``identity``."""
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 

@@ -30,13 +30,12 @@ class WordVectors:
 
 
 def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
-    """Read the first ``most`` words of a ``.vec`` file.
+    """Read the first ``most`` words of a ``.vec`` file, and no later lines.
 
-    Later lines are not read. Repeated words and zero vectors are skipped uncounted, with a warning.
+    Repeated words and zero vectors are skipped uncounted, with a warning.
 
     Raises:
-        ValueError: The file is missing, malformed, without words, or not as long as its first line
-            says, or a vector is not finite.
+        ValueError: The file is missing, malformed or without words, or its first line miscounts.
     """
     words: dict[str, Matrix] = {}
     repeats = empty = lines_read = 0

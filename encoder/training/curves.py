@@ -15,11 +15,10 @@ LEGEND_ROWS = 12
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
     """Draw the learning curves of a training, and return the bytes of an SVG.
 
-    ``history`` has an entry per evaluation, at least one, as in ``State``: ``step``, whether it is
-    ``best`` so far, figures and measures' means by name, and measures by part in ``parts``.
-    ``titles`` are by measure. A plot is of a measure in percent, with a curve per part if it has
-    several, or of a loss or the perplexity, if any. A line marks the best evaluation. ImportError
-    says that matplotlib is not installed.
+    ``history``, not empty, is as in ``State``: per evaluation, ``step``, whether it is ``best`` so
+    far, figures and measures' means by name, and measures by part in ``parts``. A plot is of a loss
+    or the perplexity, or of a measure in percent, with a curve per part of several. ``titles`` are
+    by measure. A line marks the best evaluation. ImportError says that matplotlib is missing.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,8 @@ LONGEST = 128  # tokens per sentence in training; a network ignores the rest
 class TokenPairs:
     """P tokenised sentence pairs of a language pair.
 
-    ``name`` is the language pair, such as ``de-en``. ``weight``, float32 (P,), is the probability
-    that a pass uses a sentence pair. ``times`` is a factor of the language pair's share of batches.
+    ``name`` is as in ``ParallelText``. ``weight``, float32 (P,), is the probability that a pass
+    uses a sentence pair. ``times`` is a factor of the share of batches.
     """
 
     name: str
@@ -36,9 +37,9 @@ Batch = tuple[TokenPairs, Rows]  # a language pair, and its rows
 def tokenize_pairs(
     text: ParallelText, tokenizer: Tokenizer, weights: Mapping[str, float], one_sided: bool = False
 ) -> TokenPairs:
-    """Tokenise both sides of a text, or only the source if ``one_sided``.
+    """Tokenise a text, with empty targets if ``one_sided``.
 
-    ``weights`` are by corpus, 1 by default. If ``one_sided``, targets are empty.
+    ``weights`` are by corpus, 1 by default.
     """
     return TokenPairs(
         name=text.name,
@@ -84,8 +85,8 @@ def sample_batches(
     A batch is an item of ``pairs``, and positions in it, int64. It has ``batch_size`` sentence
     pairs or, with ``in_tokens``, as many as have up to ``batch_size`` tokens in their longer sides,
     at least one. The item is drawn with probability proportional to (sum of its weights) **
-    ``exponent``, multiplied by its ``times``. Each pass over it is a new shuffle that keeps a
-    pair with probability equal to its weight. Not all weights may be 0. A batch may span passes.
+    ``exponent``, multiplied by its ``times``. Each pass over it is a new shuffle that keeps a pair
+    with probability equal to its weight. Each item needs a weight above 0.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])
@@ -138,21 +139,14 @@ def join_targets(texts: Texts) -> list[ParallelText]:
     return [text.take(column) for text, column in zip(texts, np.array(rows).T, strict=True)]
 
 
-def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
-    """Return the sentences of each language of N-way text.
-
-    ``texts`` are from ``join_targets``. Languages with their sentences are in the order of
-    ``texts``, the common target language last.
-    """
+def sentences_by_language(texts: Texts | Sequence[TokenPairs]) -> dict[str, Any]:
+    """Return N-way sentences, or their tokens, by language, the target last."""
     sources = {text.name.partition("-")[0]: text.source for text in texts}
     return {**sources, texts[0].name.partition("-")[2]: texts[0].target}
 
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
-    """Return the parallel text of each two of ``languages`` of N-way text.
-
-    ``texts``, from ``join_targets``, have them all. Languages keep their order, as in ``de-en``.
-    """
+    """Return parallel text of each two of ``languages`` from ``join_targets``."""
     texts_of, corpus = sentences_by_language(texts), texts[0].corpus
     return [
         ParallelText(name=f"{a}-{b}", source=texts_of[a], target=texts_of[b], corpus=corpus)

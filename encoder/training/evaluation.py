@@ -33,7 +33,7 @@ class Measure:
         name: its name in the log.
         title: its name in messages and plots.
         parts: the languages or language pairs.
-        take: returns the figure of an encoder, 0 to 1, for each part, by name.
+        take: returns an encoder's figure by part, 0 to 1.
         higher_is_better: whether the best figure is the highest.
     """
 
@@ -54,10 +54,10 @@ Measures = Sequence[Measure]
 def choose(measures: Measures, name: str, figure: str) -> Measure:
     """Return the measure called ``name``, which chooses the best encoder.
 
-    It is one of ``measures``, or the objective's own, called ``figure`` ("" if it has none).
+    It is one of ``measures``, or the objective's own, called ``figure``, if that is not "".
 
     Raises:
-        ValueError: No measure has that name; the message lists the names.
+        ValueError: No measure has that name.
     """
     measure = Measure(name=figure, title=f"held-out {figure}", higher_is_better=figure == ACCURACY)
     by_name = {one.name: one for one in (*measures, *([measure] if figure else []))}
@@ -82,8 +82,8 @@ def held_out_error(texts: Texts) -> Measure:
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
     """Return the share of sentences with a wrong nearest neighbour, 0 to 1.
 
-    It is the mean of both directions, among all sentences of ``text``, not empty, by cosine.
-    Languages are in the text's name, such as ``de-en``.
+    It is the mean of both directions, by cosine, among all sentences of ``text``, not empty. The
+    text's name has its languages, such as ``de-en``.
     """
     source, target = map(encoder.for_language, text.name.partition("-")[::2])
     cosines = source.encode(text.source) @ target.encode(text.target).T
@@ -96,9 +96,8 @@ class Keeper:
     """Evaluator of a training, which saves the state and the best encoder.
 
     The best encoder by ``best_by``, of equal ones the latest, is saved in ``folder`` with
-    ``facts``. The state after each evaluation is saved in ``folder/training``, with a log and
-    curves of all evaluations. ``measures`` are evaluated. ``finish`` returns the encoder with the
-    present weights, and a function to save it. ``state`` is changed in place.
+    ``facts``. The state is saved in ``folder/training``, with a log and curves of all evaluations.
+    ``finish`` returns the encoder and a function to save it. ``state`` is changed in place.
     """
 
     folder: Path
@@ -115,8 +114,8 @@ class Keeper:
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
         """Evaluate, save the encoder if none was better, and save the state.
 
-        Files are replaced. ``figures`` are further figures by name, such as the loss, and have that
-        of ``best_by`` if no measure has. An OSError is raised if a file cannot be written.
+        ``figures`` are further figures by name, such as the loss, and include ``best_by`` unless a
+        measure does. OSError says that a file cannot be written.
         """
         encoder, save = self.finish()
         parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}

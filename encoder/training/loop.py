@@ -27,9 +27,8 @@ logger = logging.getLogger(__name__)
 class RowAdam(torch.optim.Optimizer):
     """An Adam optimiser for float32 tables with sparse gradients, on a CPU.
 
-    It updates only rows that have a gradient, in one pass. It computes the same, with the same
-    names in its state, as ``torch.optim.SparseAdam``, of decay rates ``betas``. The learning rate
-    is 0 until it is set in ``param_groups``.
+    It updates only rows that have a gradient, like ``torch.optim.SparseAdam``, with the same names
+    in its state. ``betas`` are decay rates. The learning rate is 0 unless ``param_groups`` sets it.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], *, betas: tuple[float, float]) -> None:
@@ -37,7 +36,7 @@ class RowAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update parameters with a sparse gradient in place, ignore ``closure``."""
+        """Update parameters with a sparse gradient in place."""
         for group in self.param_groups:
             for table in group["params"]:
                 if table.grad is not None:
@@ -84,8 +83,8 @@ def _update_rows(
 class Training:
     """A model and a task in training, after ``step`` steps.
 
-    It is made of ``model``, ``task`` and ``options``. A step depends only on its number, the seed,
-    the weights and the optimisers' moments. ``rate_factor``, 1 at first, scales the learning rate.
+    A step depends only on its number and batches, the seed, the weights and the optimisers'
+    moments. ``rate_factor``, 1 at first, scales the learning rate.
     """
 
     def __init__(self, model: Model, task: Task, options: TrainingOptions) -> None:
@@ -147,9 +146,13 @@ class Training:
 
     @property
     def rate(self) -> float:
-        """The learning rate of the next step, 0 after the end of schedule ``sgd``."""
-        rate = self.options.learning_rate_at(self.step) * self.rate_factor
-        return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
+        """The learning rate of the next step."""
+        return self.options.learning_rate_at(self.step) * self.rate_factor
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the schedule ``sgd`` has lowered the rate below 1e-5."""
+        return self._by_sgd and self.rate_factor < 1 and self.rate < LOWEST_RATE
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all tensors that the next steps depend on, by name, not copied."""
@@ -196,10 +199,9 @@ def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
 
 
 def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float], None]) -> None:
-    """Train from the present step up to the last step of the options.
+    """Train until the last step of the options, or until it ``has_ended``.
 
-    ``on_step`` is called with each step's loss. Training also ends when the learning rate is 0.
-    ValueError says that training diverged.
+    ``on_step`` is called with each step's loss. Errors of ``Training.advance`` are raised.
     """
     options = training.options
     batches = sample_batches(
@@ -210,7 +212,7 @@ def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float]
         seed=options.seed,
     )
     batches = islice(batches, training.step * options.accumulate, None)
-    while training.step < options.steps and training.rate:
+    while training.step < options.steps and not training.has_ended:
         on_step(training.advance(list(islice(batches, options.accumulate))))
 
 

@@ -38,14 +38,14 @@ def option(
     """Make a dataclass field of an option, with its help and allowed values.
 
     A number is from ``low`` to ``high``, both included. A string is one of ``choices``, if any.
-    ``text`` is the help. Without a help, the option is not on the command line.
+    Without the help ``text``, the option is not on the command line.
     """
     metadata = {"help": text, "low": low, "high": high, "choices": choices}
     return field(default=default, metadata=metadata)
 
 
 def option_fields(part: type) -> dict[str, Field]:
-    """Return the fields of a dataclass that ``option`` made, by name."""
+    """Return a dataclass's fields with allowed values, by name."""
     return {one.name: one for one in fields(part) if "low" in one.metadata}
 
 
@@ -56,10 +56,7 @@ def inherit_option(inherited: type, name: str, default: T) -> T:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class ValidatedOptions:
-    """Base class of options, whose subclasses become frozen dataclasses.
-
-    ValueError says that an option is out of range, or not one of its choices.
-    """
+    """Base class of options, which raise ValueError for values not allowed."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -141,7 +138,7 @@ class ObjectiveOptions(ValidatedOptions):
         constant: whether the learning rate stays constant, instead of falling to zero.
         teacher: whether the objective needs a teacher.
         one_sided: whether only the sources are embedded.
-        names: whether sources get the teacher's vectors of their names in addition.
+        names: whether the teacher's vectors of a source's names are added to its vector.
         apart: whether each language has a network of its own.
         alone: whether text of one language is enough.
         labelled: whether the objective needs labelled pairs of one language.
@@ -379,13 +376,12 @@ def training_options(
     objective: str = RankingOptions.name,
     **values: Any,  # noqa: ANN401
 ) -> TrainingOptions:
-    """Build options from values by name.
+    """Build options from values by the names of ``TrainingOptions.flat``.
 
-    Names are from ``TrainingOptions.flat``. Other options have their defaults.
+    Other options have their defaults.
 
     Raises:
-        ValueError: A name is unknown, a value is out of range, or an option is neither the
-            architecture's nor the objective's nor general.
+        ValueError: A value is not allowed, or an option is unknown or does not apply.
     """
     parts = [
         _choose("architecture", architecture, ARCHITECTURES),
@@ -412,7 +408,7 @@ def _choose(name: str, value: str, choices: Mapping[str, type]) -> type:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBeside:
-    """A task of ``AUXILIARY_TASKS``, its text, and its batches per main batch."""
+    """A task of ``AUXILIARY_TASKS``, its text, and its batches per main one."""
 
     name: str
     folder: Path
@@ -441,15 +437,15 @@ def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
 class Recipe(ValidatedOptions):
     """Everything that determines a trained encoder.
 
+    ValueError says that an option or a weight is out of range, or that options conflict.
+
     Attributes:
         files: the files of text, by language pair (from ``reading.find_text``).
         exclude: the names of corpora to skip.
-        corpus_weights: the probability that a pass uses a pair of a corpus, by default 1.
-        pair_weights: factors of the rate at which a language pair is drawn, by default 1.
+        corpus_weights: by corpus, the probability that a pass uses its pairs, by default 1.
+        pair_weights: by language pair, a factor of its sampling rate, by default 1.
         tasks: auxiliary tasks by name (from ``named_tasks``).
         best_by: the name of the measure by which the best encoder is chosen.
-
-    ValueError says that an option or a weight is out of range, or that options conflict.
     """
 
     files: Mapping[str, tuple[Path, ...]]
@@ -493,7 +489,7 @@ class Recipe(ValidatedOptions):
                 f"--objective {objective.name} samples all languages equally; omit --pair-weight"
             )
         for name, weight in self.pair_weights.items():
-            if name not in self.files or weight <= 0:
+            if name not in self.files or not 0 < weight < math.inf:
                 raise ValueError(
                     f"--pair-weight {name}={weight}: expected more than 0, and one of "
                     f"{', '.join(self.files)}"

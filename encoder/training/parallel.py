@@ -86,8 +86,8 @@ def sum_over_processes(value: float) -> float:
 def gather(rows: Tensor) -> Tensor:
     """Join the rows of all processes, in the order of the processes.
 
-    Each of P processes passes ``rows`` (B / P, ...), and gets (B, ...). Gradients are correct after
-    ``average_gradients`` if all processes compute the same loss from the result.
+    Each of P processes passes ``rows`` (B / P, ...), and gets (B, ...). If all compute the same
+    loss from the result, gradients are correct after ``average_gradients``.
     """
     return rows if processes() == 1 else _Gather.apply(rows)
 

@@ -5,7 +5,7 @@ The last part of a file's name before its suffix is the language pair of paralle
 ``News.de-en.de`` with ``News.de-en.en``). A ``.tsv`` has source, target and optionally corpus.
 Ordered text is ``.txt``, with a sentence or turn per line and an empty line between documents or
 dialogues. Labelled pairs are ``.tsv``: ``LABEL TAB premise TAB hypothesis``, or columns
-``gold_label``, ``sentence1`` and ``sentence2`` under a header. Each may be compressed.
+``gold_label``, ``sentence1`` and ``sentence2`` under a header. All but Parquet may be compressed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _LABEL_SPELLINGS = {"contradictory": "contradiction"}
 class ParallelText:
     """The sentence pairs of one language pair, or other text for training.
 
-    ``name`` is the language pair, such as ``de-en``, or another name. ``corpus`` has the corpus or
-    the label of each pair, and ``excluded`` the corpora that were skipped.
+    ``name`` is the language pair (``de-en``) or another name. ``corpus`` has each pair's corpus or
+    label, and ``excluded`` the corpora that were skipped.
     """
 
     name: str
@@ -78,10 +78,9 @@ Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
     """Find the files of an objective's text in a folder.
 
-    Tuples of files are by language pair, such as ``de-en``. If the objective can use text of one
-    language, and no single file has parallel text, files ``NAME.XX.txt``, if any, are returned
-    instead, by language. Files of labelled pairs are returned by the objective's name. ValueError
-    says that the folder or its text is missing, or that a name lacks a language pair.
+    Tuples of files are by language pair. Labelled pairs are by the objective's name. If the
+    objective can use text of one language, and the folder has files ``NAME.XX.txt`` but none of
+    ``SUFFIXES``, they are by language. Errors are of ``find_files`` and ``find_parallel_text``.
     """
     if objective.labelled:
         return {objective.name: find_files(folder, ".tsv")}
@@ -99,7 +98,7 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
 def find_files(folder: Path, suffix: str) -> Files:
     """Return a tuple of a folder's files with a suffix, sorted by name.
 
-    ``suffix`` is such as ``.tsv``, and that of a compression may follow it.
+    ``suffix``, such as ``.tsv``, may be followed by that of a compression.
 
     Raises:
         ValueError: The folder has no such file, or does not exist.
@@ -144,8 +143,7 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
     """Read the text of one name from ``find_text``.
 
-    Corpora in ``exclude`` are skipped in parallel text, not in sentences or labelled pairs.
-    ValueError says that a file is malformed, or that no pairs remain.
+    ``exclude`` are corpora of parallel text to skip. Errors of the readers below are raised.
     """
     if PAIR.fullmatch(name):
         return read_parallel_text(files, exclude=exclude)
@@ -228,11 +226,11 @@ def read_sentences(name: str, files: Files) -> ParallelText:
 def read_successors(name: str, files: Files) -> ParallelText:
     """Read pairs of consecutive lines of documents.
 
-    Blank lines end documents. A distinct line is the target of one pair, whose source is the first
-    different line that it follows.
+    Files and blank lines end documents. A distinct line is the target of at most one pair, whose
+    source is the first different line that it follows directly.
 
     Raises:
-        ValueError: The files have no two consecutive lines, or are not UTF-8.
+        ValueError: The files have no consecutive lines that differ, or are not UTF-8.
     """
     pairs: dict[str, str] = {}  # each answer once, because templates recur
     for path in files:
@@ -266,9 +264,8 @@ def read_labelled(name: str, files: Files) -> ParallelText:
 def read_inference(path: Path) -> list[tuple[str, str, str]]:
     """Read the label, premise and hypothesis of each line of a file.
 
-    Labels are ``INFERENCE_LABELS``. A header names the columns. Without a header, they are label,
-    premise and hypothesis. Pairs without an agreed label (``-``) are skipped. ValueError says that
-    a line has too few columns or an unknown label, or that the file is not UTF-8.
+    Without a header that names the columns, they are in this order. Pairs and errors are as in
+    ``parse_labelled``. ValueError also says that the file is not UTF-8.
     """
     rows = [line.split("\t") for line in read_lines(path)]
     for names in _HEADERS:
@@ -283,8 +280,8 @@ def parse_labelled(
 ) -> list[tuple[str, str, str]]:
     """Return the label, premise and hypothesis of rows of cells, in order.
 
-    ``rows`` are cells with line numbers, and ``columns`` the positions of the three. ``path`` names
-    the file in errors. Pairs without an agreed label (``-``) are skipped.
+    ``rows`` are cells with line numbers, ``columns`` the positions of the three, and ``path`` is
+    for errors. Labels are ``INFERENCE_LABELS``. Pairs without an agreed label (``-``) are skipped.
 
     Raises:
         ValueError: A line has too few columns, or an unknown label.

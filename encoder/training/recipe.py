@@ -46,17 +46,17 @@ def train_encoder(
 ) -> Mapping[str, Mapping[str, float]]:
     """Train an encoder and save it in the folder ``output``.
 
-    Each evaluation saves the state, and the encoder if it is the best so far, and replaces the
-    files of earlier ones. If ``output`` has the state of the same training, training resumes.
-    ``teacher`` is the encoder to learn from, if the objective needs one. ``start`` is the base
-    encoder, of the same architecture, whose vocabulary and weights the training starts from, by
-    default random. ``measures`` are evaluated in addition to the held-out error. ``on_begin`` is
-    called with the number of steps already done, when training starts, and ``on_step`` after each.
-    The result is the saved encoder's figures by measure and part, or empty except in process 0.
+    Each evaluation saves the state, and the encoder if it is the best so far, and replaces earlier
+    files. If ``output`` has the state of the same training, training resumes. ``teacher`` is the
+    encoder to learn from, if the objective needs one. ``start`` is the base encoder, of the same
+    architecture, whose vocabulary and weights training starts from, by default random. ``measures``
+    are evaluated in addition to the held-out error. ``on_begin`` is called with the number of
+    earlier steps, and ``on_step`` after each step. The result is the saved encoder's figures by
+    measure and part, or {} in another process than the first.
 
     Raises:
-        ValueError: ``output`` cannot be written or has another training, a file is malformed or
-            too small, the options, ``teacher`` and ``start`` conflict, or training diverges.
+        ValueError: ``output`` cannot be written or has another training, a file is malformed or too
+            small, arguments conflict, or training diverges.
         OSError: A file cannot be written.
     """
     _check_output(output)
@@ -246,10 +246,10 @@ def sample_sentences(
 ) -> Iterator[str]:
     """Draw random source sentences of each text, and a third as many targets.
 
-    The number per text is proportional to its size to the power of ``exponent``, with the mean
-    ``mean_count`` (Conneau & Lample 2019, section 3.1), but at most its size, the sum of its pairs'
-    weights. Targets are omitted if the objective embeds sources only. Sentences are drawn by their
-    corpus's weight, from ``recipe``, without repetition.
+    The number per text is proportional to its size, the sum of its pairs' weights, to the power of
+    ``exponent``, with the mean ``mean_count`` (Conneau & Lample 2019, section 3.1), but at most the
+    size. Targets are omitted if the objective embeds sources only. ``recipe`` has the corpora's
+    weights, by which pairs are drawn without repetition.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)

@@ -1,7 +1,6 @@
 """The state of a training on disk, from which it resumes exactly.
 
-It is one file of tensors. All random numbers follow from the seed and the step, so generators and
-the order of the data need no state.
+It is one file of tensors. Random numbers follow from the seed and step, and need no state.
 """
 
 import json
@@ -37,10 +36,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write a training's state to a file in an existing folder, or replace it.
-
-    OSError says that the file cannot be written.
-    """
+    """Write a state to a file in an existing folder by ``replace_files``."""
     from safetensors.numpy import save
 
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)
@@ -78,10 +74,10 @@ def check_identity(
 ) -> None:
     """Check that saved work has the identity of the present work.
 
-    Identities are JSON values by name. ``folder`` and ``work`` name the saved work in the error.
+    Identities are JSON values by name. ``folder`` and ``work`` are for the error.
 
     Raises:
-        ValueError: The identities differ. The message has the first name of a difference.
+        ValueError: The identities differ.
     """
     expected = json.loads(json.dumps(expected))  # as after reading from JSON
     for name in sorted(expected.keys() | saved.keys()):

@@ -2,9 +2,8 @@
 
 Each sentence is computed by itself, token by token in a fixed order, so its numbers don't depend on
 its batch. Sums go through ``LANES`` lanes, whatever the CPU's vectors are. Axes: ``T`` tokens of S
-sentences laid end to end, ``E`` numbers of a piece, ``C`` channels of a branch, ``B`` branches.
-Token ``t`` is piece ``ids[t]``, and sentence ``s`` has the tokens ``offsets[s]`` to
-``offsets[s + 1]``. Numba assigns a slice much more slowly than a loop over its numbers.
+sentences laid end to end, ``C`` channels of a branch. Token ``t`` is piece ``ids[t]``, and sentence
+``s`` has the tokens ``offsets[s]`` to ``offsets[s + 1]``. In Numba, slices are slower than loops.
 """
 
 from collections.abc import Callable
@@ -56,10 +55,9 @@ def _add_window(
 ) -> Any:
     """Add the positive part of a window's sum to a row (C,).
 
-    It is called in compiled code, without ``typing``. The sum is ``bias`` (C,) plus, for each of N
-    places in the window, C ``numbers`` times its factor. The numbers are flattened, and a place's
-    begin at its number in ``starts`` (N,). ``factors`` (N,) are multiplied by ``scales`` (N C,)
-    first, unless these are None.
+    The sum is ``bias`` (C,) plus, for each of N places in the window, C ``numbers`` times its
+    factor. The numbers are flattened, and a place's begin at its number in ``starts`` (N,).
+    ``factors`` (N,) are multiplied by ``scales`` (N C,) first, unless these are None.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -117,11 +115,11 @@ def _fetch(typing: Any, pieces: Any, row: Any) -> Any:
 def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hidden: Any) -> None:
     """Compute the first convolution of all branches.
 
-    ``hidden``, float32 (T, 3 C), gets input plus the convolution's positive part, for 3 branches of
-    C = 256 channels. ``pieces``, float32 or int16 (P, 15 C), has a row per piece: its vector (2 C),
-    the input (3 C), and products of the input with the weights of each place in each window.
-    ``scales``, float32 (P, 15), multiply each C numbers of a row. ``ids``, int32 (T,), are rows of
-    tokens' pieces, ``offsets``, int64, each sentence's first token, and T. ``bias`` is (3 C,).
+    ``hidden``, float32 (T, 3 C), gets the input plus the convolution's positive part, for 3
+    branches of C = 256 channels. ``pieces``, float32 or int16 (P, 15 C), has a row per piece: its
+    vector (2 C), the input (3 C), and products of the input with the weights of each place in each
+    window. ``scales``, float32 (P, 15), multiply each C numbers of a row. ``ids``, int32 (T,), are
+    rows of tokens' pieces, and ``offsets`` int64 (S + 1,). ``bias`` is (3 C,).
     """
     starts, factors = np.empty(max(WIDTHS), np.int64), np.empty(max(WIDTHS), F)
     for sentence in range(len(offsets) - 1):
@@ -235,11 +233,8 @@ def float_layer(products: Any, offsets: Any, branch_bias: Any, hidden: Any) -> N
 
 @_part
 def _add_sentences(weights: Any, scales: Any, offsets: Any, branch_bias: Any, hidden: Any) -> None:
-    (panels, raised, largest), (factors, column_scales), begin = (
-        weights,
-        scales,
-        branch_bias[0] * CHANNELS,
-    )
+    (panels, raised, largest), (factors, column_scales) = weights, scales
+    begin = branch_bias[0] * CHANNELS
     codes, row_scales = np.empty((len(hidden), CHANNELS), np.int8), np.empty(len(hidden), F)
     for token in range(len(hidden)):
         row = hidden[token, begin : begin + CHANNELS]
@@ -280,8 +275,8 @@ def _moments(row: Any, epsilon: Any) -> Any:
 def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None:
     """Scale rows (R, N) to mean 0 and variance 1, into ``out``.
 
-    They are then multiplied by ``scale`` (N,), and ``shift`` (N,) is added. ``epsilon`` is added to
-    variances. N is a multiple of 16. All are float32.
+    Then they are multiplied by ``scale`` (N,), and ``shift`` (N,) is added. ``epsilon`` is added to
+    variances. All are float32, and N is a multiple of 16.
     """
     for number in range(len(rows)):
         mean, norm = _moments(rows[number], epsilon)
@@ -291,7 +286,7 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
 
 @_compile
 def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any, out: Any) -> None:
-    """Sum the normalised features of each sentence's tokens, into ``out``.
+    """Sum the normalised features of sentences' tokens into ``out``.
 
     ``out`` is float32 (S, 1280). A token's features are its piece's vector and its ``hidden`` row.
     ``eps`` is added to variances. The first four arguments are as for ``first_layer``.
@@ -321,8 +316,8 @@ def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any
 def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
     """Round rows, float32 (R, C), to codes with a scale per row.
 
-    ``codes``, integers (R, C), and ``scales``, float32 (R,), are filled. Codes are from
-    -``largest``, float32, to ``largest``, about the numbers divided by their row's scale.
+    ``codes``, integers (R, C), from -``largest``, float32, to ``largest``, and ``scales``, float32
+    (R,), are filled. A row is about its codes times its scale.
     """
     for number in range(len(codes)):
         top = F(0)

@@ -30,8 +30,8 @@ KEPT_BYTES = 256 << 20  # of prepared pieces, in int8 enough for about two langu
 def load_use(*, precision: Precision) -> "UseEncoder":
     """Load the encoder ``use``.
 
-    ``auto`` uses int8 if the CPU has int8 instructions, and each sentence of ``SAMPLE`` has a
-    cosine of at least 0.9995 to its vector in float32; otherwise float32.
+    ``auto`` is int8 if the CPU has int8 instructions, and each vector of ``SAMPLE`` has a cosine of
+    at least 0.9995 to that in float32, or else float32.
 
     Raises:
         ValueError: A file is missing or damaged, or the encoder cannot run in this precision.
@@ -54,13 +54,9 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 
 
 class UseEncoder(BaseEncoder):
-    """An encoder with the network of ``encoder.use.network``."""
+    """An encoder with ``network``, of pieces or of a language's ``words``."""
 
     def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:
-        """Read sentences by pieces, or by the ``words`` of an added language.
-
-        It raises the errors of ``load_use``.
-        """
         suffix = f"+{words.name}" if words else ""
         self.name = f"{USE}@{DIGEST}{suffix}-{network.name}"
         self.dim, self.precision = DIM, network.precision
@@ -73,10 +69,9 @@ class UseEncoder(BaseEncoder):
         self._lock = threading.Lock()
 
     def for_language(self, language: str | None) -> "UseEncoder":
-        """Return the encoder of a language.
+        """Return this encoder, or one that reads a language's words as English.
 
-        ``language`` is an ISO 639 code, or None. A language in the glossary has an encoder that
-        reads its words as English. Others have this one. Errors of ``load_glossary`` are raised.
+        Only languages of ``added_languages`` have another. Errors of ``load_glossary`` are raised.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self
@@ -126,9 +121,9 @@ class UseEncoder(BaseEncoder):
 class PreparedPieces:
     """A cache of pieces that the network has prepared.
 
-    ``rows`` returns float32 vectors of piece ids, int64, for ``network``. The cache has P pieces,
-    or more if a call needs them, and replaces the least recently used. ``numbers`` (P, 3840), int16
-    for a network in int8, else float32, are to be multiplied by ``scales`` (P, 15), one per 256.
+    ``rows`` returns float32 vectors of piece ids, int64. The cache has P pieces, or more if a call
+    needs them, and replaces the least recently used. A piece's numbers are its row of ``numbers``
+    (P, 3840), float32, or int16 in int8, each 256 of them times one of ``scales`` (P, 15).
     """
 
     def __init__(self, rows: RowsOf, network: Network) -> None:

@@ -53,19 +53,16 @@ def _part_pattern() -> re.Pattern[str]:
 
 
 def split(sentence: str) -> list[str]:
-    """Split a sentence into words and the texts between them, without spaces.
-
-    A word is letters with their marks. Other texts are of digits and signs.
-    """
+    """Split a sentence into words (letters, marks, joiners) and other texts."""
     return _part_pattern().findall(sentence)
 
 
 def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
     """Find the nearest keys of each of W unit vectors, float32 (W, D).
 
-    ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The result, which for a
-    vector does not depend on the others, is the numbers of the 8 nearest keys, nearest first, int32
-    (W, 8), and their shares by the softmax of the cosines / 0.07, float32 (W, 8).
+    ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The results are the 8
+    nearest keys, nearest first, int32 (W, 8), and their shares by the softmax of the cosines /
+    0.07, float32 (W, 8). They do not depend on other vectors.
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
@@ -82,7 +79,7 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
 class Glossary:
     """K English words in lower case, and the network's inputs for them.
 
-    ``rows`` are float32 (2 K, 512), for the words in lower case, then for the capitalised words.
+    ``rows``, float32 (2 K, 512), are of the words in lower case, then of the capitalised words.
     ``digest`` identifies the glossary.
     """
 
@@ -100,8 +97,8 @@ class GlossaryWords:
     """A cache of a language's words, numbered after the network's pieces.
 
     ``language`` is the bundled encoder of the language. ``columns``, int32 (W, 8), are each word's
-    rows of the glossary, and ``shares``, float32 (W, 8), the weights of these rows, 0 for a word
-    without a vector in the bundled encoder.
+    rows of the glossary, and ``shares``, float32 (W, 8), their weights, 0 for a word without a
+    vector in the bundled encoder.
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:
@@ -112,14 +109,14 @@ class GlossaryWords:
         self.forget()
 
     def forget(self) -> None:
-        """Empty the cache, so that numbers of words from before are invalid."""
+        """Empty the cache, so that earlier numbers of words become invalid."""
         self._numbers: dict[str, Sequence[int]] = {}
         self.columns = np.empty((0, NEAREST), dtype=np.int32)
         self.shares = np.empty((0, NEAREST), dtype=np.float32)
 
     @property
     def full(self) -> bool:
-        """Whether the cache has more than 131,072 texts, so it must be emptied."""
+        """Whether the cache has more than 131,072 texts, and must be emptied."""
         return len(self._numbers) > ROOM
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
@@ -189,7 +186,7 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
     """Load the glossary in ``folder``, by default the package's.
 
     Raises:
-        ValueError: A file is missing or damaged, or it is of another bundled encoder.
+        ValueError: A file is missing or damaged, or of another bundled encoder.
     """
     config = _config(folder)
     path = folder / WEIGHTS

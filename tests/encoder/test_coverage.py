@@ -42,6 +42,13 @@ def test_what_a_configuration_says(tmp_path: Path) -> None:
     assert read_coverage("laser:laser2.pt") == {}
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", '{"languages": []}', '{"languages": {"sv": {}}}'])
+def test_a_damaged_configuration_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"config\.json is damaged; copy it again"):
+        read_coverage(str(tmp_path))
+
+
 def test_the_bundled_encoder_covers_twelve_languages_well() -> None:
     languages = read_coverage(BUNDLED)
     twelve = {languages[name].quality for name in "cs de en es fr it nl pt ru tr zh".split()}

@@ -115,6 +115,9 @@ def test_a_folder_may_have_a_plus_in_its_name(
     Path("a+b").mkdir()
     assert parse_joined("a+b") == ()
     assert absolute_spec("a+b") == str(tmp_path / "a+b")
+    Path("a+b/laser2.pt").touch()
+    assert parse_joined("laser:a+b/laser2.pt") == ()
+    assert absolute_spec("laser:a+b/laser2.pt") == f"laser:{tmp_path}/a+b/laser2.pt"
     Path("own").mkdir()
     assert absolute_spec("own+mini") == f"1.0*{tmp_path / 'own'}+0.5*mini"
 

@@ -24,10 +24,7 @@ NGRAM_LENGTH = 0.3  # initial length of an n-gram's vector, relative to a piece'
 
 
 class Bag(Model):
-    """A bag in training, whose table has a sparse gradient.
-
-    It has random rows of ``features`` in ``dim`` dimensions. A step costs O(D) per row in use.
-    """
+    """A bag in training, whose table has random rows of ``features`` at first."""
 
     def __init__(self, features: Features, dim: int) -> None:
         super().__init__()
@@ -66,10 +63,7 @@ class Bag(Model):
         return self._features.drop_words(tokens, rate, generator)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder and a function to save it (``Model.export``).
-
-        ``sample`` must have two or more sentences if ``whitening`` is above 0.
-        """
+        """Return the encoder and a function to save it (``Model.export``)."""
         self.eval()
         rows = self._features.ngram_rows
         encoder = partial(BagEncoder, name="training", tokenizer=tokenizer, ngram_rows=rows)
@@ -83,7 +77,7 @@ class Bag(Model):
 def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
     """Sum the table rows in each of S lists of row numbers, with a gradient.
 
-    ``table`` is float32 (V, D), and the sums are (S, D). If ``sparse``, so is the table's gradient.
+    ``table`` is float32 (V, D), the sums (S, D). ``sparse`` makes the table's gradient sparse.
     """
     parts = (torch.from_numpy(array.astype(np.int32)) for array in (tokens.ids, tokens.offsets))
     return _Sums.apply(table, *(part.to(table.device) for part in parts), sparse)
@@ -124,11 +118,11 @@ def _sums(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
 def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
     """Reduce common directions of sentence vectors in a table.
 
-    The covariance of ``vectors`` (S, D), S at least 2, is scaled to the mean variance 1. ``table``
-    (V, D) times its power ``-power / 2`` is a new float32 table. With power 1, all directions vary
-    equally (Su et al. 2021, "Whitening Sentence Representations").
+    The covariance of ``vectors`` (S, D), S at least 2, is scaled to the mean variance 1. The result
+    is ``table`` (V, D) times the covariance to the power ``-power / 2``, float32. With power 1, all
+    directions vary equally (Su et al. 2021, "Whitening Sentence Representations").
     """
-    covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
+    covariance = np.atleast_2d(np.cov(vectors, rowvar=False, dtype=np.float64))
     variances, directions = np.linalg.eigh(covariance)
     variances = np.maximum(variances, variances[-1] * 1e-6)  # not 0, with few sentences
     scales = (variances / variances.mean()) ** (-power / 2)

@@ -16,10 +16,7 @@ class Model(nn.Module):
     """Base class of modules from ``Tokens`` to unnormalised vectors (S, D)."""
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy the weights of an encoder into this model.
-
-        ValueError says that the weights do not fit. The base raises NotImplementedError.
-        """
+        """Copy an encoder's weights, or raise ValueError if they do not fit."""
         raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
@@ -30,8 +27,7 @@ class Model(nn.Module):
         """Return the encoder with the present weights, and a function to save it.
 
         The function takes a folder and the keyword ``facts`` (JSON values). A bag is whitened
-        (``partly_whiten``) on the sentences ``sample``, with power ``whitening``. Other models
-        ignore both. The model is put into evaluation mode. Use both results before the next step,
-        because they may share weights. The base raises NotImplementedError.
+        (``partly_whiten``) on ``sample``, with power ``whitening``. Other models ignore both. The
+        model, put into evaluation mode, may share its weights with both results.
         """
         raise NotImplementedError

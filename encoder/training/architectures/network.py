@@ -23,9 +23,8 @@ from encoder.training.options import TrainingOptions
 class SpelledEmbedding(nn.Embedding):
     """Embeddings of V pieces and an end token, which share n-gram vectors.
 
-    Their own vectors start as ``weight`` (V + 1, D). N-grams are of ``features``. A piece's vector
-    is the mean of its own vector and tanh(W s), where s is the sum of its n-grams' vectors
-    (Chidambaram et al. 2019, section 2.1, there of words).
+    A piece's vector is the mean of its own, at first ``weight`` (V + 1, D), and tanh(W s), where s
+    is the sum of its n-grams' vectors (Chidambaram et al. 2019, section 2.1).
     """
 
     def __init__(self, weight: Tensor, features: Features) -> None:
@@ -41,12 +40,12 @@ class SpelledEmbedding(nn.Embedding):
         self._spelling = Tokens(ids=ngrams.ids - features.pieces, offsets=offsets)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Embed piece ids, int64 of any shape (...), as float (..., D)."""
+        """Embed piece ids, int64 of any shape (...), as vectors (..., D)."""
         distinct, inverse = torch.unique(ids, return_inverse=True)
         return self._embed(distinct)[inverse]
 
     def fold(self) -> Tensor:
-        """Return the vectors of all pieces and the end, (V + 1, D), no gradient."""
+        """Return the vectors of pieces and the end, (V + 1, D), no gradient."""
         with torch.no_grad():
             return self._embed(torch.arange(len(self.weight), device=self.weight.device))
 
@@ -69,8 +68,7 @@ EMBEDDINGS = "embed_tokens.weight"
 class Network(Model):
     """A network of ``encoder.trained`` in training, for all languages.
 
-    ``tensors`` are the initial weights of the architecture in ``options``, by name. If ``features``
-    have n-grams, they are in its embeddings.
+    ``tensors`` are its initial weights by name. Its embeddings have the n-grams of ``features``.
     """
 
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
@@ -138,8 +136,7 @@ class Network(Model):
     def fold(self) -> trained.Trainable:
         """Return the network, with an ordinary table of embeddings.
 
-        If embeddings are spelled, it is a new network, which shares all other weights. Otherwise,
-        it is the trained network itself.
+        With spelled embeddings, it is a new network, which shares all other weights.
         """
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
@@ -154,7 +151,7 @@ def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
     """Divide S sentences into groups of similar lengths and sizes.
 
     A group is the positions of its sentences, int64, by ascending length. ``lengths``, int64 (S,),
-    count tokens. There is a group per 32 sentences, up to 16, but never fewer than ``least``.
+    count tokens. There is a group per 32 sentences, up to 16 groups, but at least ``least``.
     """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
@@ -163,8 +160,8 @@ def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
 def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
     """Pad S sentences to the longest one's length, and return ids and lengths.
 
-    Ids are int64 (S, T), and lengths int64 (S,). A sentence is cut after 128 tokens, then ended by
-    ``end``, which also is the padding. Lengths include one end.
+    Ids are int64 (S, T), and lengths int64 (S,). A sentence is cut after 128 tokens, then ended and
+    padded by ``end``. Lengths include one ``end``.
     """
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
     positions = np.arange(int(lengths.max(initial=0)) + 1)
@@ -174,27 +171,33 @@ def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(ids), torch.from_numpy(lengths + 1)
 
 
+def module_key(language: str) -> str:
+    """Return a key of a ``ModuleDict`` that is not one of its attributes."""
+    return f"{language}_" if hasattr(nn.ModuleDict, language) else language
+
+
 class Apart(Model):
-    """A module of ``networks`` in training, one or more, by language."""
+    """Networks in training, one or more, by language."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
-        self._networks = nn.ModuleDict(networks)
+        self._languages = list(networks)
+        self._networks = nn.ModuleDict({module_key(name): networks[name] for name in networks})
 
     def network_of(self, language: str) -> Network:
-        """Return the network of a language, which must have one."""
-        network = self._networks[language]
+        """Return the network of a language that has one."""
+        network = self._networks[module_key(language)]
         assert isinstance(network, Network)
         return network
 
     def start_from(self, encoder: Encoder) -> None:
         """Copy an encoder's weights to all networks by ``Network.start_from``."""
-        for language in self._networks:
+        for language in self._languages:
             self.network_of(language).start_from(encoder)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder and a function to save it (``Model.export``)."""
-        own = {language: self.network_of(language) for language in self._networks}
+        own = {language: self.network_of(language) for language in self._languages}
         encoders = {
             language: network.export(tokenizer, sample=sample, whitening=whitening)[0]
             for language, network in own.items()

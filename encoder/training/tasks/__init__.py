@@ -51,7 +51,7 @@ def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -
     """Make the task of the objective, mixed with auxiliary tasks.
 
     ``tasks`` are by the names of ``texts``. Without texts, the result is the objective's task.
-    ValueError says that the setting does not suit the task.
+    ValueError says that ``setting`` does not suit the task.
     """
     objective = setting.options.objective.name
     main = TASKS[objective](setting)

@@ -31,7 +31,7 @@ WIDTH = 512  # outputs of a head
 
 
 class ResponsePrediction(Task):
-    """The task, made of a ``Setting``, to rank a turn's answer in a batch."""
+    """The task to rank a turn's answer among all answers of a batch."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -44,10 +44,7 @@ class ResponsePrediction(Task):
 
 
 class QuickThought(Task):
-    """The task, made of a ``Setting``, to rank a sentence's neighbours.
-
-    Inputs, successors and predecessors have a head each (Logeswaran & Lee 2018).
-    """
+    """The task to rank a sentence's neighbours (Logeswaran & Lee 2018)."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -55,7 +52,7 @@ class QuickThought(Task):
         self.heads = nn.ModuleDict({name: _head(setting.dim, WIDTH) for name in names})
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the summed losses of ``sides``, sentences and successors."""
+        """Return the sum of the losses of ranking successors and predecessors."""
         first, second = functional.normalize(model(join(sides))).chunk(2)
         input_head, successor_head, predecessor_head = self.heads.values()
         return in_batch_loss(input_head(first), successor_head(second)) + in_batch_loss(
@@ -79,7 +76,7 @@ def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
 
 
 class Inference(Task):
-    """The task, made of a ``Setting``, to classify entailment in pairs."""
+    """The task to classify entailment in pairs of sentences."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -107,8 +104,8 @@ class Inference(Task):
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
         """Return the factor of the learning rate after some evaluations.
 
-        ``history`` has the figures of all evaluations. With the schedule ``sgd``, the factor is
-        0.99 per evaluation, times 1/5 per drop of accuracy (Conneau et al. 2017), or else 1.
+        With the schedule ``sgd``, it is 0.99 per evaluation in ``history``, times 1/5 per drop of
+        accuracy (Conneau et al. 2017), or else 1.
         """
         if not self._by_sgd:
             return 1.0
@@ -136,36 +133,27 @@ def _number_labels(texts: Sequence[ParallelText]) -> Rows:
 
 
 class Autoencoding(Task):
-    """The task, made of a ``Setting``, to reconstruct sentences from vectors."""
+    """The task to reconstruct sentences from their vectors."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self.decoder = Decoder(setting, languages=1, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of the sources' tokens, a scalar.
-
-        ``model`` embeds ``sides[0]``. The predicted tokens are of the sources at ``rows``.
-        """
+        """Return the mean cross entropy of the sources' tokens at ``rows``."""
         vectors = functional.normalize(model(sides[0]))
         return shared_mean(*self.decoder(vectors, pairs.source.take(rows), 0))
 
 
 class SkipThought(Task):
-    """The task, made of a ``Setting``, to predict a sentence's neighbours.
-
-    One decoder writes both from its vector (Kiros et al. 2015, "Skip-Thought Vectors").
-    """
+    """The task to predict a sentence's neighbours (Kiros et al. 2015)."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
         self.decoder = Decoder(setting, languages=2, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the sum of the mean cross entropies of both neighbours.
-
-        ``model`` embeds the tokens ``sides``. The predicted tokens are of the pairs at ``rows``.
-        """
+        """Return the sum of the mean cross entropies of both neighbours."""
         first, second = functional.normalize(model(join(sides))).chunk(2)
         after = self.decoder(first, pairs.target.take(rows), 0)
         before = self.decoder(second, pairs.source.take(rows), 1)

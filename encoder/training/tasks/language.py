@@ -29,11 +29,11 @@ MASK = 0  # SentencePiece's unknown piece
 
 
 class Masked(Task):
-    """The task MLM, made of a ``Setting``, to predict hidden tokens.
+    """The task MLM, to predict hidden tokens.
 
-    It uses the last layer of a transformer, and the embeddings as weights of the output. It reads
-    the first ``sides`` sides of pairs, by default both if all texts are parallel, or else one.
-    ValueError says that the architecture is not a transformer.
+    Embeddings are also the weights of the output. The task reads the first ``sides`` sides of
+    pairs, by default both if all texts are parallel, or else one. ValueError says that the
+    architecture is not a transformer.
     """
 
     causal: ClassVar[bool] = False
@@ -124,9 +124,9 @@ def mask_tokens(
     """Choose tokens to predict, and hide, replace or keep them at random.
 
     ``ids``, int64 (B, T), are ended and padded by ``end``, the last id. About 15% of the other
-    tokens are chosen, and at least one. If there are only ends, all are chosen. Of the chosen
-    tokens, 80% become id 0 and 10% random ids. The result is the ids that a model sees, int64
-    (B, T), and where it predicts tokens, bool (B, T).
+    tokens are chosen, and at least one. If there are only ends, all are chosen. About 80% of the
+    chosen tokens become id 0, and 10% random ids. The result is the ids that a model sees, int64
+    (B, T), and which are chosen, bool (B, T).
     """
     draw = torch.rand(ids.shape, generator=generator).masked_fill(ids == end, 1)
     is_predicted = draw <= draw.min().clamp(min=PREDICTED_SHARE)  # at least one

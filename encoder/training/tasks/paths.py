@@ -17,7 +17,7 @@ from encoder.bag.features import Features
 from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.architectures.model import Model
-from encoder.training.architectures.network import Apart, Network
+from encoder.training.architectures.network import Apart, Network, module_key
 from encoder.training.data import Rows, TokenPairs, all_pairs, join_targets, sentences_by_language
 from encoder.training.options import PathsOptions, TrainingOptions
 from encoder.training.reading import Texts
@@ -37,8 +37,8 @@ class Path:
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
     """Return a path for each choice of M source languages.
 
-    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are all,
-    at least one, of ``options.targets`` that are not sources. Paths of M sources have equal shares.
+    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are all
+    of ``options.targets`` that are not sources, at least one. Paths of M sources have equal shares.
 
     Raises:
         ValueError: A target is not one of the languages, or M sources leave no target.
@@ -73,7 +73,7 @@ def source_languages(paths: Mapping[str, Path]) -> list[str]:
 
 
 class Paths(Task):
-    """The task, made of a ``Setting``, to translate from sources' mean vector."""
+    """The task to translate from the mean of sources' vectors."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -82,8 +82,12 @@ class Paths(Task):
         self._paths = _find_paths(setting.options, setting.texts)
         self._tokens: dict[str, Tokens] = {}
         hidden = options.decoder_dim
-        decoders = {name: Decoder(setting, languages=1, hidden=hidden) for name in options.targets}
-        self.decoders = nn.ModuleDict(decoders)
+        self.decoders = nn.ModuleDict(
+            {
+                module_key(name): Decoder(setting, languages=1, hidden=hidden)
+                for name in options.targets
+            }
+        )
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
@@ -92,10 +96,7 @@ class Paths(Task):
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return the held-out text of each two source languages.
-
-        ``find_paths`` finds them, and its errors are raised.
-        """
+        """Return held-out text of each two source languages of ``find_paths``."""
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 
     @classmethod
@@ -118,9 +119,9 @@ class Paths(Task):
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
         """Keep N-way ``pairs`` for ``loss``, and return an item for each path.
 
-        An item has its path's ``name``, and its path's share as ``times``.
+        It has the path's ``name``, its share as ``times``, and the least weight of a row's pairs.
         """
-        self._tokens = _tokens_by_language(pairs)
+        self._tokens = sentences_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
         return [
             replace(pairs[0], name=name, weight=weight, times=path.share)
@@ -137,7 +138,7 @@ class Paths(Task):
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the ``perplexity`` of held-out rows over all paths, by name."""
-        sentences = _tokens_by_language(held_out)
+        sentences = sentences_by_language(held_out)
         return perplexity(
             prediction
             for _, rows, _ in self.held_out_batches(model, held_out[:1])
@@ -152,14 +153,9 @@ class Paths(Task):
         vectors = [model.network_of(name)(sentences[name].take(rows)) for name in path.sources]
         mean = torch.stack(vectors).mean(dim=0)
         for name in path.targets:
-            yield self.decoders[name](mean, sentences[name].take(rows), 0)
+            yield self.decoders[module_key(name)](mean, sentences[name].take(rows), 0)
 
 
 def _find_paths(options: TrainingOptions, texts: Texts) -> dict[str, Path]:
     assert isinstance(options.objective, PathsOptions)
     return find_paths(list(sentences_by_language(texts)), options.objective)
-
-
-def _tokens_by_language(pairs: Sequence[TokenPairs]) -> dict[str, Tokens]:
-    sources = {pair.name.partition("-")[0]: pair.source for pair in pairs}
-    return {**sources, pairs[0].name.partition("-")[2]: pairs[0].target}

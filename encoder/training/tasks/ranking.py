@@ -19,10 +19,7 @@ CHUNK = 1024  # sentences per batch of negatives to embed
 
 
 class Ranking(Task):
-    """The task, made of a ``Setting``, to rank translations within a batch.
-
-    After ``prepare``, mined hard negatives are ranked as well, if the options ask for them.
-    """
+    """The task to rank translations in a batch, and above mined negatives."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -61,7 +58,7 @@ def translation_ranking(
     negatives. All are unit rows. Logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``. The
     loss is the mean of the softmax cross entropies over rows and over columns (Chidambaram et al.
     2019, equation 2, in both directions, with the additive margin of Yang et al. 2019, equations 3
-    and 4). ``negatives`` (B, H, D) are H more wrong translations per source (section 2.2).
+    and 4). ``negatives`` (B, H, D) are H more wrong translations per source.
     """
     # Under autocast this product is bfloat16, five times as fast if the hardware has it. Its
     # rounding (0.04 in a logit at scale 20) is below the noise of the negatives.
@@ -79,12 +76,11 @@ def translation_ranking(
 
 
 def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) -> Rows:
-    """Find similar wrong targets of each pair, as positions (P, ``count``).
+    """Find targets similar to each pair's, as positions (P, ``count``), int64.
 
-    They are int64, the most similar first by the model's vectors, among up to 8192 random pairs
-    (Chidambaram et al. 2019, section 2.2). A pair's own target, and targets of pairs that have a
-    sentence in common with it, come last. If there are fewer than ``count`` pairs, they repeat. The
-    model is left in evaluation mode.
+    The most similar by the model's vectors are first, among up to 8192 random pairs (Chidambaram et
+    al. 2019, section 2.2). A pair's own target, and targets of pairs that share a sentence with it,
+    come last. If pairs are fewer than ``count``, they repeat. ``model`` is left in evaluation mode.
     """
     vectors = _embed(model, pairs.target)
     equal = [torch.from_numpy(_number_sentences(side)) for side in (pairs.source, pairs.target)]

@@ -29,8 +29,7 @@ EVALUATION_PAIRS = 100  # pairs per batch of an evaluation
 class Setting:
     """The options, texts and teacher from which a task is made.
 
-    ``vocabulary`` is the number of subwords. ``held_out`` are texts for evaluation, and ``teacher``
-    is None if the objective needs none.
+    ``vocabulary`` is the number of subwords, and ``held_out`` are texts for evaluation.
     """
 
     options: TrainingOptions
@@ -48,8 +47,7 @@ class Setting:
 class Decoder(nn.Module):
     """A network that predicts tokens from a sentence's vector and a language.
 
-    It is LASER's (Artetxe & Schwenk 2019, section 3.1), made of a ``Setting``, with ``hidden``
-    units and a number of ``languages``, and predicts each token from the earlier ones.
+    It is LASER's (Artetxe & Schwenk 2019, section 3.1), with ``hidden`` units, for a ``Setting``.
     """
 
     def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:
@@ -66,8 +64,8 @@ class Decoder(nn.Module):
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Predict the tokens of B sentences from their vectors (B, D).
 
-        ``language`` is the number of their language. Sentences are cut after 128 tokens and ended.
-        The result is logits (N, V + 1) of their N tokens, for V subwords and the end, and these
+        ``language`` is the number of their language. ``tokens`` are cut after 128 per sentence and
+        ended. The result is logits (N, V + 1) of N tokens, for V subwords and the end, and these
         tokens, int64 (N,). Both are by position, then by sentence, the longest first.
         """
         device = vectors.device
@@ -94,7 +92,7 @@ def _pack(ids: Tensor, lengths: Tensor) -> PackedSequence:
 
 
 class Task(nn.Module):
-    """Base class of objectives and auxiliary tasks, which may have weights."""
+    """Base class of objectives and auxiliary tasks, made of a ``Setting``."""
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
@@ -108,10 +106,7 @@ class Task(nn.Module):
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make the model to train, with random weights.
-
-        ValueError says that the options do not suit the task or the architecture.
-        """
+        """Make the model with random weights, or raise ValueError for bad options."""
         return make_model(options, features)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
@@ -121,17 +116,13 @@ class Task(nn.Module):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the loss of the pairs at ``rows``, a scalar with a gradient.
 
-        ``sides`` are the tokens of these pairs' sources and targets, some maybe dropped, which
-        ``model`` embeds. Rows are this process's share of a batch, whose loss is the processes'
-        mean. The base raises NotImplementedError.
+        ``model`` embeds ``sides``, the tokens of these pairs' sources and targets, some maybe
+        dropped. Rows are this process's share of a batch, whose loss is the processes' mean.
         """
         raise NotImplementedError
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
-        """Prepare for more steps, by default without any work.
-
-        It is called after each evaluation, and when training resumes.
-        """
+        """Prepare for more steps, after an evaluation or before resuming."""
 
     def deploy(self, encoder: Encoder) -> Encoder:
         """Return the encoder to save, by default the trained ``encoder``."""
@@ -151,10 +142,9 @@ class Task(nn.Module):
     def held_out_batches(
         self, model: Model, held_out: Sequence[TokenPairs]
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
-        """Yield batches of held-out pairs.
+        """Yield ``pairs``, ``rows`` and ``sides`` of ``loss`` for held-out pairs.
 
-        The task and ``model`` are put into evaluation mode, and stay in it. A batch is the
-        arguments ``pairs``, ``rows`` and ``sides`` of ``loss``.
+        The task and ``model`` are put into evaluation mode, and stay in it.
         """
         self.eval()
         model.eval()
@@ -192,7 +182,7 @@ class Mixture(Task):
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the objective's figures, and the mean loss of each task, by name.
 
-        A loss, such as ``ranking loss``, is since the last call, and missing without a step.
+        A loss, such as ``ranking loss``, is of the steps since the last call, if any.
         """
         means = {
             f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each

@@ -96,9 +96,8 @@ class Alignment(Taught):
 class Addition(Alignment):
     """The task to rank targets, by a teacher's vectors, for each source.
 
-    The sources' language is added to the teacher, which has the targets' language. Names in the
-    sources also have the teacher's vectors (``encoder.bag.encoder.find_names``). ValueError says
-    that the teacher and the architecture are not bags of the same dimensions.
+    Names in the sources also have the teacher's vectors (``encoder.bag.encoder.find_names``).
+    ValueError says that the teacher and the architecture are not bags of the same dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -123,10 +122,7 @@ class Addition(Alignment):
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return a copy of the teacher, with the bag ``encoder`` for sources.
-
-        ``encoder`` adds the teacher's vectors of names (``BagEncoder.with_names``).
-        """
+        """Return as ``Alignment.deploy``, after ``encoder.with_names(teacher)``."""
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))
 
@@ -145,10 +141,9 @@ def distillation(
 def alignment(x: Tensor, y: Tensor, *, negatives: float) -> Tensor:
     """Return the loss of vectors that should match their translations.
 
-    It is the mean of |x - y| - lambda (|x_c - y| + |x - y_c|): L_align of Conneau's thesis (2018,
-    section 4.2.4), with L2 norms, for unit vectors (B, D) of sentences ``x`` and of their
-    translations ``y``, and lambda = ``negatives``. ``x_c`` and ``y_c`` belong to the pair before,
-    which is random because batches are shuffled.
+    It is the mean of ``|x - y| - negatives * (|x_c - y| + |x - y_c|)``, L_align of Conneau's thesis
+    (2018, section 4.2.4), for unit vectors (B, D) of sentences ``x`` and of their translations
+    ``y``. ``x_c`` and ``y_c`` are of the pair before, at random because batches are shuffled.
     """
 
     def distance(first: Tensor, second: Tensor) -> Tensor:

@@ -14,12 +14,13 @@ from encoder.training.data import Rows, TokenPairs
 from encoder.training.options import PERPLEXITY, TranslationOptions
 from encoder.training.tasks.task import Decoder, Setting, Task
 
+MAX_NATS = 700.0  # whose exponential is finite, per token
+
 
 class Translation(Task):
-    """The task, made of a ``Setting``, to translate sentences from vectors.
+    """The task to translate sentences from their vectors.
 
-    Each direction to one of the target languages is trained. ValueError says that a text has none
-    of the target languages.
+    All directions to target languages are trained. ValueError says that a text has none.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -76,14 +77,13 @@ def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
     for logits, tokens in predicted:
         total += sequence_translation(logits, tokens).item() * len(tokens)
         count += len(tokens)
-    return {PERPLEXITY: math.exp(total / count)}
+    return {PERPLEXITY: math.exp(min(total / count, MAX_NATS))}
 
 
 def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Return the cross entropy, weighted by this process's share of tokens.
+    """Return ``sequence_translation``, weighted by this process's tokens.
 
-    Arguments are as in ``sequence_translation``. By the weight, the mean of the results of all
-    processes is the mean cross entropy of all processes' tokens.
+    The mean of all processes' results is the mean cross entropy of all their tokens.
     """
     mean = parallel.sum_over_processes(len(tokens)) / parallel.processes()
     return sequence_translation(logits, tokens) * (len(tokens) / mean)
@@ -92,7 +92,7 @@ def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
 def sequence_translation(logits: Tensor, tokens: Tensor) -> Tensor:
     """Return the mean cross entropy of tokens, int64 (N,), in nats.
 
-    This is LASER's loss (Artetxe & Schwenk 2019, section 3.2), the logarithm of the perplexity.
-    Logits (N, V) are predictions of each token from the tokens before it.
+    Logits (N, V) predict each token from the tokens before it. This is LASER's loss (Artetxe &
+    Schwenk 2019, section 3.2), the logarithm of the perplexity.
     """
     return functional.cross_entropy(logits.float(), tokens)

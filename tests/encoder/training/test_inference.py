@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from encoder import load_encoder
 from encoder.checkpoint import HEAD, load_head
@@ -97,9 +98,10 @@ def test_a_head_of_another_encoder_is_refused(whole: Path, tmp_path: Path) -> No
     (tmp_path / "config.json").write_text(json.dumps({**config, "sha256": "0"}))
     with pytest.raises(ValueError, match="belongs to another encoder"):
         load_head(tmp_path)
-    (tmp_path / HEAD).write_bytes(b"no head")
-    with pytest.raises(ValueError, match=f"{HEAD}: is damaged"):
-        load_head(tmp_path)
+    for content in (b"no head", save({"0.weight": np.zeros((2, 2))})):
+        (tmp_path / HEAD).write_bytes(content)
+        with pytest.raises(ValueError, match=f"{HEAD}: is damaged"):
+            load_head(tmp_path)
 
 
 @pytest.mark.parametrize("schedule", ["adam", "sgd"])
@@ -127,6 +129,9 @@ def test_the_schedule_of_plain_gradients(data: Path, tmp_path: Path) -> None:
         rate *= 0.99 * (0.2 if entry["accuracy"] < before else 1)
         before = entry["accuracy"]
     assert rate < 1e-5 and len(entries) < 4000
+    low = ("--learning-rate", "0.000001", "--steps", "9", "--evaluate-every", "3")
+    assert train_encoder([*command[:2], str(tmp_path / "low"), *command[3:], *low]) == 0
+    assert [entry["step"] for entry in log(tmp_path / "low")] == [3]  # ended after an evaluation
 
 
 def test_auxiliary_tasks_keep_the_schedule() -> None:

@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional
 
 from encoder.training.tasks.ranking import translation_ranking
+from encoder.training.tasks.translation import perplexity
 
 SCALE, MARGIN = 20.0, 0.2
 
@@ -80,3 +81,9 @@ def test_the_arguments_are_left_alone() -> None:
     copies = source.clone(), target.clone()
     translation_ranking(source, target, scale=SCALE, margin=MARGIN)
     assert torch.equal(source, copies[0]) and torch.equal(target, copies[1])
+
+
+def test_the_perplexity_stays_finite() -> None:
+    """As the log of a training that diverges is read again."""
+    predicted = [(torch.tensor([[0.0, 2000.0]]), torch.tensor([0]))]
+    assert 1e300 < perplexity(predicted)["perplexity"] < float("inf")

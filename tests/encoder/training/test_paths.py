@@ -136,6 +136,15 @@ def begun(**given: object) -> tuple[Training, dict[str, TokenPairs]]:
     return Training(model, task, options), streams
 
 
+def test_a_code_may_be_the_name_of_a_method_of_modules() -> None:
+    """As that of Tongan is, ``to``."""
+    options = training_options("bilstm", "paths", dim=8, decoder_dim=8, targets=("to", "en"))
+    texts = [text("to-en", [("a", "b")]), text("de-en", [("c", "b")])]
+    model = Paths.model(options, one_word_each(10), texts)
+    assert model.network_of("to") is not model.network_of("de")
+    assert Paths(Setting(options, 10, texts)).decoders.keys() == {"to_", "en"}
+
+
 def test_the_loss_is_the_sum_over_decoders_from_the_mean_of_the_vectors() -> None:
     training, streams = begun(targets=("de", "en", "fr"), sources=("2",))
     rows = np.array([3, 0, 7])

@@ -99,6 +99,12 @@ def test_what_the_encoder_tells_of_its_training(trained: Path) -> None:
     assert 0 <= facts["held_out_error"]["xx-yy"] < 0.1
 
 
+def test_without_a_learning_rate_it_keeps_the_first_weights(data: Path, tmp_path: Path) -> None:
+    still = ("--learning-rate", "0", "--steps", "1", "--quiet")
+    assert run(data, "-o", tmp_path / "enc", *SMALL, *still) == 0
+    assert load_encoder(str(tmp_path / "enc")).dim == 32
+
+
 def test_one_seed_gives_one_encoder(data: Path, tmp_path: Path) -> None:
     """A language pair that is named twice is still one."""
     weights, vocabularies = [], []
@@ -298,6 +304,12 @@ def test_text_that_does_not_do_is_refused_before_training(
 def test_a_recipe_checks_its_weights(weight: float) -> None:
     with pytest.raises(ValueError, match=f"^--corpus-weight c={weight}: expected 0 to 1$"):
         Recipe(files={}, corpus_weights={"c": weight})
+
+
+@pytest.mark.parametrize("weight", [0.0, float("inf"), float("nan")])
+def test_a_recipe_checks_its_rates(weight: float) -> None:
+    with pytest.raises(ValueError, match=f"^--pair-weight a-b={weight}: expected more than 0"):
+        Recipe(files={"a-b": ()}, pair_weights={"a-b": weight})
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])

@@ -33,5 +33,10 @@ def test_the_variances_are_those_of_the_power(
     np.testing.assert_allclose(after / after[-1], expected / expected[-1], rtol=1e-3)
 
 
+def test_one_dimension_stays(table: np.ndarray, vectors: np.ndarray) -> None:
+    whitened = partly_whiten(table[:, :1], vectors[:, :1], power=1)
+    np.testing.assert_allclose(whitened, table[:, :1], rtol=1e-6)
+
+
 def test_fewer_sentences_than_dimensions(table: np.ndarray, vectors: np.ndarray) -> None:
     assert np.isfinite(partly_whiten(table, vectors[:3], power=1)).all()
