@@ -165,6 +165,8 @@ def parquet_file(
 def record_columns(path: AnyPath, schema: pa.Schema) -> list[str]:
     """Return the columns of a schema among ``id``, ``doc`` and ``text``.
 
+    ``id`` and ``doc`` may be of type null, if all their values are.
+
     Raises:
         CorpusError: ``text`` is missing, or one of these is duplicate or of another type.
     """
@@ -181,7 +183,7 @@ def record_columns(path: AnyPath, schema: pa.Schema) -> list[str]:
         kind = schema.field(column).type
         kind = kind.value_type if pt.is_dictionary(kind) else kind
         is_text = str(kind) in {"string", "large_string", "string_view"}
-        if not is_text and (column == "text" or not pt.is_integer(kind)):
+        if not is_text and (column == "text" or not (pt.is_integer(kind) or pt.is_null(kind))):
             expected = "string" if column == "text" else "string or integer"
             raise CorpusError(f"{path}: column '{column}' is {kind}, expected {expected}; cast it")
     return columns

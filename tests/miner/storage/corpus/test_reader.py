@@ -578,6 +578,11 @@ def test_parquet_text_alone_in_many_batches(tmp_path):
     assert found[-1][1] == str(len(expected))
 
 
+def test_parquet_columns_of_nulls(tmp_path):
+    path = write_parquet(tmp_path, {"text": ["one", "two"], "id": [None] * 2, "doc": [None] * 2})
+    assert [record[:4] for record in read(path)] == [(0, "1", "", "one"), (1, "2", "", "two")]
+
+
 def test_parquet_strings_that_are_not_utf8(tmp_path):
     bad = pa.array([b"a", b"\xff", None, b"c"])
     text = pa.Array.from_buffers(pa.string(), 4, bad.buffers(), null_count=1)
