@@ -35,15 +35,16 @@ def _fetch(context: Any, array: Any, row: Any, column: Any) -> Any:
             ir.FunctionType(ir.VoidType(), [address, int32, int32, int32]),
             "llvm.prefetch.p0i8",
         )
-        # Arguments: for reading, kept in all caches, data.
-        builder.call(prefetch, [builder.bitcast(pointer, address), int32(0), int32(3), int32(1)])
+        # Arguments: for reading, into all caches but the first, which long rows would fill, data.
+        builder.call(prefetch, [builder.bitcast(pointer, address), int32(0), int32(2), int32(1)])
         return context.get_dummy_value()
 
     return types.void(array, types.uintp, types.uintp), build
 
 
 @_part
-def _fetch_row(table: Any, row: Any) -> None:
+def fetch_row(table: Any, row: Any) -> None:
+    """Fetch a row of a table (V, D) into the caches, without waiting for it."""
     step = LINE_BYTES // table.itemsize
     for column in range(0, table.shape[1] + step, step):  # one more, as rows begin inside lines
         _fetch(table, row, column)  # type: ignore[call-arg]
@@ -66,7 +67,7 @@ def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
         total = sums[owner]
         total[:] = 0
         for position in range(offsets[owner], offsets[owner + 1]):
-            _fetch_row(table, np.uint32(ids[min(position + PREFETCH_TOKENS, len(ids) - 1)]))
+            fetch_row(table, np.uint32(ids[min(position + PREFETCH_TOKENS, len(ids) - 1)]))
             _add(total, table[np.uint32(ids[position])])
 
 
@@ -84,7 +85,7 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
         lower[:] = 0
         for position in range(offsets[owner], offsets[owner + 1]):
             next_row = np.uint32(ids[min(position + PREFETCH_TOKENS, last)])
-            _fetch_row(codes, next_row)
+            fetch_row(codes, next_row)
             _fetch(column, next_row, 0)  # type: ignore[call-arg]
             row = np.uint32(ids[position])
             scale = scales[row]

@@ -15,8 +15,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from encoder.compiled import fetch_row
 from miner.compiling import compiled, compiled_part
-from miner.instructions import declared, in_lanes
+from miner.instructions import in_lanes
 from miner.knn.core.int8 import products_of
 
 WIDTHS = (2, 3, 5)  # tokens that a branch looks at
@@ -32,9 +33,7 @@ LANES = 16
 VECTOR = ir.VectorType(FLOAT, LANES)
 WIDE = 64  # channels whose sums over a window stay in registers
 TOGETHER = 4  # tokens whose features are added to a sum at once
-CACHE_LINE = 64  # bytes
 AHEAD = 3  # tokens whose pieces are fetched early
-READ_FAR_DATA = 0, 2, 1  # of llvm.prefetch: to read data, into the second cache
 AT_ONCE = 64  # tokens whose products stay in the cache
 _compile = compiled(fastmath={"nnan", "nsz"})
 _part = compiled_part(fastmath={"nnan", "nsz"})
@@ -93,24 +92,6 @@ def _add_window(
     return types.void(row, bias, numbers, starts, factors, scales), generate
 
 
-@intrinsic
-def _fetch(typing: Any, pieces: Any, row: Any) -> Any:
-    """Fetch a row of ``pieces`` to the second cache, without waiting for it."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        array = context.make_array(pieces)(context, builder, values[0])
-        step, _ = cgutils.unpack_tuple(builder, array.strides, 2)
-        byte = ir.IntType(8).as_pointer()
-        start = builder.gep(builder.bitcast(array.data, byte), [builder.mul(values[1], step)])
-        kinds = byte, INDEX, INDEX, INDEX
-        fetch = declared(builder, "llvm.prefetch.p0i8", ir.VoidType(), *kinds)
-        with cgutils.for_range_slice(builder, step.type(0), step, step.type(CACHE_LINE)) as (at, _):
-            builder.call(fetch, [builder.gep(start, [at]), *map(INDEX, READ_FAR_DATA)])
-        return context.get_dummy_value()
-
-    return types.void(pieces, types.int64), generate
-
-
 @_compile
 def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hidden: Any) -> None:
     """Compute the first convolution of all branches.
@@ -126,7 +107,7 @@ def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hid
         first, stop = offsets[sentence], offsets[sentence + 1]
         for token in range(first, stop):
             row, row_scales, column = pieces[ids[token]], scales[ids[token]], FEATURES
-            _fetch(pieces, np.int64(ids[min(token + AHEAD, len(ids) - 1)]))
+            fetch_row(pieces, np.uint32(ids[min(token + AHEAD, len(ids) - 1)]))
             for branch in range(len(WIDTHS)):
                 begin, count = branch * CHANNELS, 0
                 channels = hidden[token, begin : begin + CHANNELS]
