@@ -53,7 +53,10 @@ def _part_pattern() -> re.Pattern[str]:
 
 
 def split(sentence: str) -> list[str]:
-    """Split a sentence into words (letters, marks, joiners) and other texts."""
+    """Split a sentence into words and runs of other characters.
+
+    A word has letters, marks and joiners. White space is dropped.
+    """
     return _part_pattern().findall(sentence)
 
 

@@ -65,7 +65,7 @@ class Network(nn.Module):
         self.mixing = nn.Parameter(torch.tensor(MIXING))
 
     def forward(self, source: Lines, target: Lines) -> tuple[Tensor, Tensor, Tensor]:
-        """Return log odds of B pairs, as floats.
+        """Return log odds of B pairs, which mean nothing for padding.
 
         The first, (B,), are that the sides translate each other. The others are that the N words of
         each source, (B, N), and the M words of each target, (B, M), have no counterpart.

@@ -58,8 +58,9 @@ class PairFile:
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
-        """Return the number of pairs rejected for each reason, and a sample.
+        """Return the number of pairs with each value of ``reason``, and a sample.
 
+        A value joins the names of all filters that rejected a pair by commas.
         The sample is a table of up to ``count`` pairs in file order, random but the same each time.
         """
         table = self._file.read()

@@ -32,9 +32,10 @@ class PairedDocuments:
 
 @dataclass(frozen=True, kw_only=True)
 class CellSpec:
-    """Search among rows that share one of ``count`` cells, ``probes`` per row.
+    """Search among rows that share a cell.
 
-    If ``count`` is None, it depends on the numbers of rows (``default_cells``).
+    There are ``count`` cells, or if it is None, as many as ``default_cells`` says. A row is in its
+    nearest ones, about ``probes`` on average.
     """
 
     count: int | None = None

@@ -101,10 +101,10 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     """Rate lines by their texts while they are read (``--score texts``).
 
     OUT or, if ``args.to_stdout``, stdout is written, and 0 is returned. In ``args``, the order is
-    set and maybe the encoder and languages. ValueError says that the file of pairs is not
-    recognised or has no pair, options conflict, or a language has no word vectors or filter.
-    OSError says that a file cannot be read or written, ModuleNotFoundError that ``--repair`` needs
-    ftfy.
+    set and maybe the encoder and languages. ValueError says that a file is unreadable or not
+    recognised, that its first 10,000 lines have no pair, that options conflict, or that a language
+    has no word vectors or filter. OSError says that a file of pairs is missing or OUT cannot be
+    written, ModuleNotFoundError that ``--repair`` needs ftfy.
     """
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired

@@ -57,7 +57,10 @@ def positions(keys: torch.Tensor) -> torch.Tensor:
 
 
 def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
-    """Return each row's ``kept`` largest keys of all tensors, or all if fewer."""
+    """Return each row's ``kept`` largest keys, descending, or all if fewer.
+
+    ``keys`` are int64 (N, any).
+    """
     together = torch.cat(keys, dim=1)
     return together.topk(min(kept, together.shape[1]), dim=1).values
 

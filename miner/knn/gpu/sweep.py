@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 
 
 def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
-    """Plan a search of ``lines`` rows in all in ``free`` bytes.
+    """Plan a search of ``lines``, rows plus columns, in ``free`` bytes.
 
     A line takes ``line_bytes``, and has ``kept`` candidates. Vectors that don't fit are copied for
     every cell. Over PCIe that takes a tenth of the time if cells have 600,000 rows, so neither
