@@ -16,17 +16,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 
+from facts_training import choose_meanings, english_words, save_facts, sides_of, train_facts
+
 from encoder import load_encoder
 from encoder.training.reading import Files, ParallelText, find_parallel_text, read_parallel_text
 from encoder.words import word_encoders
-from eval.judge.facts import (
-    choose_meanings,
-    english_words,
-    listed_groups,
-    save_facts,
-    sides_of,
-    train_facts,
-)
+from eval.judge.synthetic_corpora import LISTED_GROUPS
 from miner.judge.facts import BUNDLED
 
 LANGUAGES = """de fr zh ru es it pt cs nl tr ja pl uk ar fi sv hu id vi he bg ro da nb el fa sr hr
@@ -67,7 +62,7 @@ def choose(
     kind = int(LANGUAGES.index(language) >= LARGE)
     files = [folder.get(f"{language}-en") for folder in folders]
     texts = [read_parallel_text(each, exclude=exclude) if each else None for each in files]
-    listed = {word for group in listed_groups() for sense in group for word in sense}
+    listed = {word for group in LISTED_GROUPS for sense in group for word in sense}
     chosen: list[tuple[str, str]] = []
     rest: list[tuple[str, str]] = []
     for text, quota in zip(texts, QUOTA[kind], strict=True):

@@ -17,12 +17,12 @@ from random import Random
 from zlib import crc32
 
 import numpy as np
+from changed_pairs import read_corpus
 from judge_facts import LANGUAGES, LARGE, choose
+from network_training import rate_changes, save_network, train_network
 
 from encoder import load_encoder
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
-from eval.judge.changed_pairs import read_corpus
-from eval.judge.network import rate_changes, save_network, train_network
 from miner.judge.facts import BUNDLED
 
 SEEN = "de fr zh ru es it pt cs nl tr ja fi ar hi ko he th pl hu ta et uk vi id lt sw kk".split()

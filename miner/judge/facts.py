@@ -1,11 +1,11 @@
 """Facts that one side of a pair states and the other does not.
 
 A linear model predicts from each word which of some frequent English words, the meanings, are in a
-translation of its sentence. ``eval/judge/facts.py`` trains it on parallel text in many languages,
-so no language needs a list. The level of a meaning in a sentence is its log odds: the greatest of
-all words and of all two neighbouring words together. Meanings that exclude each other, such as the
-days of the week, are senses of a group. A group of one sense is a negation. All levels are whole
-numbers, so that they are the same on every CPU.
+translation of its sentence. ``benchmarks/judge_facts.py`` trains it on parallel text in many
+languages, so no language needs a list. The level of a meaning in a sentence is its log odds: the
+greatest of all words and of all two neighbouring words together. Meanings that exclude each other,
+such as the days of the week, are senses of a group. A group of one sense is a negation. All levels
+are whole numbers, so that they are the same on every CPU.
 
 Axes: ``P`` pairs, ``U`` different words, ``D`` dimensions, ``H`` hidden units, ``M`` meanings,
 ``L`` members of groups, ``S`` senses, ``G`` groups.

@@ -3,8 +3,8 @@
 It sees the vectors of the words of both sides. A convolution and self-attention put each word into
 its context. Then it attends to the words of the other side, and is compared with them (Parikh et
 al. 2016, "A Decomposable Attention Model"). It learned from parallel text with changed words, see
-``eval/judge/network.py``. All products of matrices are of whole numbers below 2^24 and exact, so
-they are the same on every CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U``
+``benchmarks/judge_network.py``. All products of matrices are of whole numbers below 2^24 and exact,
+so they are the same on every CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U``
 different words, ``D`` dimensions, ``H`` hidden units.
 """
 

@@ -14,8 +14,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from safetensors.numpy import save_file
 
 from encoder.training.reading import ParallelText
 from encoder.words import WordEncoder
-from eval.judge.compiled import find_levels, spread_gradients
+from eval.judge.synthetic_corpora import LISTED_GROUPS
+from miner.compiling import compiled
 from miner.judge.compiled import LEVEL
 from miner.judge.facts import MAX_BYTE, PARTS, whole_vectors
 from miner.numbers import with_ascii_digits
@@ -45,7 +46,7 @@ MEAN_DECAY, SQUARE_DECAY = 0.9, 0.99  # of Adam, per step
 REPORT_STEPS = 500
 SAMPLED = 500  # words per side that scale hidden units
 INSIDE = 0.9995  # share of values that need no clipping
-_LIST = files("eval").joinpath("assets", "contradicting-words.tsv").read_text(encoding="utf-8")
+_compile = compiled()
 _WORD = re.compile(r"[a-z]+n['\u2019]t\b|[a-z]+|%")
 
 
@@ -61,15 +62,10 @@ def english_words(text: str) -> list[str]:
     return words
 
 
-def listed_groups() -> list[list[list[str]]]:
-    """Return the built-in groups of contrary senses, each sense a word list."""
-    return [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
-
-
 def choose_meanings(texts: Iterable[Sequence[str]]) -> list[str]:
     """Choose the meanings from the English texts of several languages.
 
-    They are at most ``MEANINGS`` words: first the words of ``listed_groups`` in at least
+    They are at most ``MEANINGS`` words: first the words of ``LISTED_GROUPS`` in at least
     ``MIN_COUNT`` sentences, sorted, then the most frequent other words of two letters or more,
     except for ``COMMON``, ties by first use. The first ``COUNTED`` sentences of each text count.
     """
@@ -77,7 +73,7 @@ def choose_meanings(texts: Iterable[Sequence[str]]) -> list[str]:
     for lines in texts:
         for line in lines[:COUNTED]:
             counts.update([*dict.fromkeys(english_words(line))])  # ties keep the order of words
-    listed = {word for group in listed_groups() for sense in group for word in sense}
+    listed = {word for group in LISTED_GROUPS for sense in group for word in sense}
     chosen = sorted(word for word in listed if counts[word] >= MIN_COUNT)
     ranked = (word for word, _ in counts.most_common() if word not in listed | COMMON)
     return [*chosen, *(word for word in ranked if len(word) > 1)][:MEANINGS]
@@ -137,6 +133,58 @@ def sides_of(
             meanings=meanings,
             share=share * len(lines) ** SIZE_POWER,
         )
+
+
+@_compile
+def find_levels(words: Any, ids: Any, offsets: Any, joining: Any, levels: Any, places: Any) -> None:
+    """Find the level of each of M meanings in each of B sentences.
+
+    The level is the highest of the sentence's words and pairs of neighbouring words. A pair has the
+    sum of both levels and ``joining``. Without words, the level is -inf.
+
+    Args:
+        words: Levels of U words, float32 (U, M).
+        ids: Rows in ``words`` of the words of all sentences, int32 (W,).
+        offsets: First word of each sentence, and W, int64 (B + 1,).
+        joining: Added to the level of two neighbouring words, a float.
+        levels: Filled with levels, float32 (B, M).
+        places: Filled with twice the index in ``ids`` of the word with the level, plus 1 if it is
+            the first of two words, int32 (B, M). -1 without words. The first place wins ties.
+    """
+    for sentence in range(len(levels)):
+        level, place = levels[sentence], places[sentence]
+        level[:], place[:] = -np.inf, -1
+        for at in range(offsets[sentence], offsets[sentence + 1]):
+            word = words[ids[at]]
+            for meaning in range(len(level)):
+                if word[meaning] > level[meaning]:
+                    level[meaning], place[meaning] = word[meaning], 2 * at
+            if at + 1 < offsets[sentence + 1]:
+                following = words[ids[at + 1]]
+                for meaning in range(len(level)):
+                    both = word[meaning] + following[meaning] + joining
+                    if both > level[meaning]:
+                        level[meaning], place[meaning] = both, 2 * at + 1
+
+
+@_compile
+def spread_gradients(gradients: Any, places: Any, ids: Any, of_words: Any) -> Any:
+    """Add gradients of levels to words' gradients, and return ``joining``'s.
+
+    ``gradients``, float32 (B, M), are of the levels at ``places``, int32 (B, M), which
+    ``find_levels`` filled from ``ids``, int32 (W,). They are added to ``of_words``, float32 (U, M).
+    """
+    joining = 0.0
+    for sentence in range(len(gradients)):
+        for meaning in range(gradients.shape[1]):
+            gradient, place = gradients[sentence, meaning], places[sentence, meaning]
+            if place < 0:
+                continue
+            of_words[ids[place >> 1], meaning] += gradient
+            if place & 1:
+                of_words[ids[(place >> 1) + 1], meaning] += gradient
+                joining += gradient
+    return joining
 
 
 class Learner:
@@ -233,7 +281,7 @@ def save_facts(
     """Write or replace the model of the listed meanings, in whole numbers.
 
     ``miner.judge.facts`` reads it. Words of ``sides`` scale the hidden units. ``encoders`` name
-    word encoders. ``names`` are the meanings of ``learner``. Of each group of ``listed_groups``,
+    word encoders. ``names`` are the meanings of ``learner``. Of each group of ``LISTED_GROUPS``,
     they are written if they are in two senses or more, or in its only sense. ValueError says that
     none is.
     """
@@ -265,7 +313,7 @@ def save_facts(
 def _numbered_groups(names: Sequence[str]) -> list[list[list[int]]]:
     numbers = {name: number for number, name in enumerate(names)}
     groups = []
-    for group in listed_groups():
+    for group in LISTED_GROUPS:
         senses = [[numbers[word] for word in sense if word in numbers] for sense in group]
         known = [sense for sense in senses if sense]
         if known and (len(known) > 1 or len(group) == 1):

@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 
 from encoder.training.reading import ParallelText
-from eval.judge import facts
-from eval.judge.compiled import find_levels, spread_gradients
-from eval.judge.facts import (
-    choose_meanings,
-    english_words,
-    listed_groups,
-    save_facts,
-    sides_of,
-    train_facts,
-)
+from eval.judge.synthetic_corpora import LISTED_GROUPS
 from miner.judge.facts import compare_facts, load_facts
+from tests.benchmark import benchmark
 from tests.miner.judge.words import Ragged
+
+facts = benchmark("facts_training")
 
 NAMES = ["not", "monday", "tuesday", "work", "rest", "red", "big", "old"]
 _RANDOM = Random(1)
@@ -26,10 +20,10 @@ TEXTS = [" ".join(_RANDOM.sample(NAMES, _RANDOM.randint(2, 5))) for _ in range(3
 
 
 def test_english_words() -> None:
-    assert english_words("He can't, and I don\u2019t: 5%") == [
+    assert facts.english_words("He can't, and I don\u2019t: 5%") == [
         *("he", "not", "ca", "and", "i", "not", "do", "%"),
     ]
-    assert english_words("We cannot") == ["we", "not", "can"]
+    assert facts.english_words("We cannot") == ["we", "not", "can"]
 
 
 def test_meanings_are_listed_words_and_frequent_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +34,7 @@ def test_meanings_are_listed_words_and_frequent_ones(monkeypatch: pytest.MonkeyP
         "Monday: no cat, Tuesday: a dog",
         "Friday: the cat sat, never",
     ]
-    assert choose_meanings([lines[:2], lines[2:] * 2]) == [
+    assert facts.choose_meanings([lines[:2], lines[2:] * 2]) == [
         "friday",
         "monday",
         "never",
@@ -50,7 +44,7 @@ def test_meanings_are_listed_words_and_frequent_ones(monkeypatch: pytest.MonkeyP
 
 
 def test_no_word_is_twice_in_a_group() -> None:
-    for group in listed_groups():
+    for group in LISTED_GROUPS:
         words = [word for sense in group for word in sense]
         assert len(set(words)) == len(words)
 
@@ -78,12 +72,12 @@ def test_a_trained_model_knows_what_words_say(
     monkeypatch.setattr(facts, "BATCH", 32)
     makers = [Maker("own", 1), Maker("other", 2)]
     text = ParallelText(name="xx-en", source=TEXTS, target=TEXTS, corpus=["made"] * len(TEXTS))
-    sides = [*sides_of(text, makers, NAMES)]
+    sides = [*facts.sides_of(text, makers, NAMES)]
     losses: list[float] = []
     monkeypatch.setattr(facts, "REPORT_STEPS", 100)
-    learner = train_facts(sides, NAMES, 500, lambda _, loss: losses.append(loss))
+    learner = facts.train_facts(sides, NAMES, 500, lambda _, loss: losses.append(loss))
     assert losses[-1] < losses[0] / 5
-    save_facts(tmp_path / "facts.safetensors", learner, sides, NAMES, {"own", "other"})
+    facts.save_facts(tmp_path / "facts.safetensors", learner, sides, NAMES, {"own", "other"})
     model = load_facts(tmp_path / "facts.safetensors")
     assert model.encoders == {"own", "other"}
     texts = ["monday old"] * 3, ["old monday", "tuesday old", "monday not old"]
@@ -99,9 +93,9 @@ def test_a_trained_model_knows_what_words_say(
 def test_a_sentence_without_words_changes_no_word() -> None:
     levels, places = np.zeros((2, 3), np.float32), np.full((2, 3), 7, np.int32)
     ids, offsets = np.array([1, 0], np.int32), np.array([0, 0, 2])
-    find_levels(np.eye(2, 3, dtype=np.float32), ids, offsets, np.float32(-1), levels, places)
+    facts.find_levels(np.eye(2, 3, dtype=np.float32), ids, offsets, np.float32(-1), levels, places)
     assert (levels[0] == -np.inf).all()
     assert (places[0] == -1).all()
     of_words = np.zeros((2, 3), np.float32)
-    spread_gradients(np.ones((2, 3), np.float32), places, ids, of_words)
+    facts.spread_gradients(np.ones((2, 3), np.float32), places, ids, of_words)
     assert of_words.sum() == 3

@@ -17,13 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from safetensors.numpy import save_file
-from sklearn.metrics import roc_auc_score
-from torch import Tensor, nn
-from torch.nn import functional
-
-from eval.judge.changed_pairs import (
+from changed_pairs import (
     CHANGES,
     DEVICE,
     UNCHANGED,
@@ -32,6 +26,12 @@ from eval.judge.changed_pairs import (
     change_pairs,
     draw_kinds,
 )
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+from sklearn.metrics import roc_auc_score
+from torch import Tensor, nn
+from torch.nn import functional
+
 from miner.judge.compiled_attention import LANES
 from miner.judge.facts import MAX_BYTE, PARTS
 

@@ -12,10 +12,13 @@ from safetensors import safe_open
 
 from encoder.training.reading import ParallelText
 from encoder.words import Words
-from eval.judge import changed_pairs, network
-from eval.judge.changed_pairs import CHANGES, KINDS, UNCHANGED, Corpus, change_pairs, draw_kinds
-from eval.judge.network import rate_changes, save_network, train_network
 from miner.judge.network import load_network
+from tests.benchmark import benchmark
+
+network = benchmark("network_training")
+changed_pairs = benchmark("changed_pairs")
+CHANGES, KINDS, UNCHANGED = changed_pairs.CHANGES, changed_pairs.KINDS, changed_pairs.UNCHANGED
+Corpus = changed_pairs.Corpus
 
 _RANDOM = Random(1)
 KNOWN = ["in", "May", "June", "Paris", "London", "is", "hot", "cold", *map(str, range(60, 100))]
@@ -67,7 +70,7 @@ def changed(corpus: Corpus, kind: str) -> list[tuple[list[int], list[int], list[
     torch.manual_seed(3)
     pairs = torch.arange(len(TEXTS))
     kinds = torch.full_like(pairs, KINDS[kind])
-    source, target, is_new, is_changed = change_pairs(corpus, pairs, kinds)
+    source, target, is_new, is_changed = changed_pairs.change_pairs(corpus, pairs, kinds)
     assert is_changed.sum() > 20
     found = []
     for row in is_changed.nonzero()[:, 0].tolist():
@@ -82,7 +85,9 @@ def changed(corpus: Corpus, kind: str) -> list[tuple[list[int], list[int], list[
 
 def test_unchanged_pairs_have_no_labels(corpus: Corpus) -> None:
     pairs = torch.arange(len(TEXTS))
-    source, target, *labels = change_pairs(corpus, pairs, torch.full_like(pairs, UNCHANGED))
+    source, target, *labels = changed_pairs.change_pairs(
+        corpus, pairs, torch.full_like(pairs, UNCHANGED)
+    )
     assert torch.equal(source, corpus.sources.long())
     assert torch.equal(target, corpus.targets[: len(TEXTS)].long())
     assert not any(label.any() for label in labels)
@@ -137,7 +142,7 @@ def test_texts_without_a_change_get_another_kind(corpus: Corpus) -> None:
     torch.manual_seed(1)
     no_name = (corpus.others[:, KINDS["name"], 0] < 0).nonzero()[:, 0]
     assert 0 < len(no_name) < len(TEXTS)
-    kinds = draw_kinds(corpus, no_name.repeat(50))
+    kinds = changed_pairs.draw_kinds(corpus, no_name.repeat(50))
     assert KINDS["name"] not in kinds
     assert set(kinds.tolist()) == set(range(len(CHANGES))) - {KINDS["name"]}
 
@@ -149,12 +154,12 @@ def test_training_lowers_the_loss_and_the_network_is_saved(
     for name, value in {"BATCH": 32, "WARMUP": 5, "REPORT_STEPS": 10, "SCALED_PAIRS": 32}.items():
         monkeypatch.setattr(network, name, value)
     losses: list[float] = []
-    trained = train_network(corpus, 150, 50, lambda _, loss: losses.append(loss))
+    trained = network.train_network(corpus, 150, 50, lambda _, loss: losses.append(loss))
     assert len(losses) == 5
     assert losses[-1] < 0.8 * losses[0]
-    assert rate_changes(trained, corpus)["cut target"] > 0.8
+    assert network.rate_changes(trained, corpus)["cut target"] > 0.8
     path = tmp_path / "network.safetensors"
-    save_network(path, trained, corpus, {"languages": ["de"], "steps": 100})
+    network.save_network(path, trained, corpus, {"languages": ["de"], "steps": 100})
     with safe_open(path, framework="numpy") as file:
         assert json.loads(file.metadata()["languages"]) == ["de"]
     saved, maker = load_network(path), Maker()
