@@ -69,11 +69,7 @@ def _side_files(args: argparse.Namespace, name: str) -> "SideFiles | None":
 
 @command(add_arguments, "bucc-score")
 def bucc_score(args: argparse.Namespace) -> int:
-    """Score mined pairs against gold pairs by precision, recall and F1.
-
-    Raises:
-        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
-    """
+    """Score mined pairs against gold pairs by precision, recall and F1."""
     from eval.output import print_json, print_note
     from eval.scoring import OPTIMIZED, ScoringOptions, score_pairs, score_pairs_like_laser
 

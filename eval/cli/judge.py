@@ -24,9 +24,6 @@ def train_judge(args: argparse.Namespace) -> int:
     """Retrain the judge, which scores whether a mined pair is correct.
 
     It learns from corpora made of parallel text, and from comparable corpora with gold pairs.
-
-    Raises:
-        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
     """
     require("sklearn")
     from eval.judge.training import ENCODERS, gather

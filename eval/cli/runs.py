@@ -21,11 +21,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_report, "adit report")
 def report(args: argparse.Namespace) -> int:
-    """Write or replace a web page about a finished run.
-
-    Raises:
-        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
-    """
+    """Write or replace a web page about a finished run."""
     from eval.data.bucc import read_gold
     from eval.report.page import render
     from eval.runs.calibration import Gold
@@ -50,7 +46,6 @@ def why(args: argparse.Namespace) -> int:
     """Show why a pair was or was not mined, with neighbours and rivals.
 
     Raises:
-        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
         ValueError: Printed, with status 2 returned: an id is unknown, not unique or without vector.
     """
     from eval.output import print_line
@@ -99,7 +94,6 @@ def calibrate(args: argparse.Namespace) -> int:
     and the run must be scored by words.
 
     Raises:
-        SystemExit: The list of arguments, by default sys.argv[1:], is wrong or asks for help.
         ValueError: Printed, with status 2 returned: the run lacks pairs, or FILE is not .jsonl.
     """
     from eval.output import Table, print_line

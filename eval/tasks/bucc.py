@@ -57,11 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Mine two splits of each language pair, and score the pairs.
+    """Run as in ``TaskModule``, with scores by language pair and by role.
 
-    The threshold is chosen on the first split. The record has scores, in ``pairs`` by pair and role
-    (``tune`` or ``test``), and in ``mean`` by role. Files in ``args.output_dir`` are written or
-    replaced, if it is not None. See ``TaskModule.run``.
+    Roles are ``tune`` and ``test``. ``pairs`` has each pair's scores, and ``mean`` their means.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:
@@ -91,10 +89,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Find two splits of each language pair, as a suite.
-
-    The first chooses the threshold, the second is scored. ValueError says that one is missing.
-    """
+    """Find two splits of each pair, for the threshold and for the score."""
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load topics of the languages, with the errors of ``TaskModule.prepare``."""
+    """Load the topics of the languages, as a suite."""
     require("sklearn")
     sets = _load(args)
     curves: dict[str, Record] = {}

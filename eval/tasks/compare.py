@@ -52,15 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure several encoders on each suite, and compare them.
-
-    The record has figures by suite in ``suites``. ``args.figure``, if not None, gets a chart.
+    """Run as in ``TaskModule``, with figures by suite in ``suites``.
 
     Raises:
-        ValueError: Fewer than two encoders or one twice are named, an encoder cannot be loaded, or
-            the folder of a suite is missing or malformed.
-        OSError: The chart cannot be written.
-        ModuleNotFoundError: A package that a suite or an encoder needs is not installed.
+        ValueError: Fewer than two encoders, or one twice, are named, or no suite has a folder.
     """
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
         raise ValueError(f"encoders {' '.join(args.encoders)}: pass two or more different ones")

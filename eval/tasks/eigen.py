@@ -67,8 +67,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and draw samples of lines, as a suite.
 
     Raises:
-        ValueError: Texts are missing or malformed, or ``--sentences`` exceeds the lines or, for the
-            graph ``neighbours``, is below 12.
+        ValueError: ``--sentences`` exceeds the lines, or is below 12 for the graph ``neighbours``.
     """
     data, english = load_texts(args)
     count, size = len(data.texts[english]), args.sentences

@@ -37,10 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure the pairs that the margin, each filter and the judge keep.
+    """Run as in ``TaskModule``, with figures by rule in ``rules``.
 
-    The record has figures by rule in ``rules``. The judge is skipped if the encoder is joined or
-    has no word vectors. See ``TaskModule.run``. A language unknown to a filter raises ValueError.
+    The judge is skipped if the encoder is joined or has no word vectors.
     """
     names = chosen_pairs(args)
     for name in names:

@@ -112,9 +112,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the labelled sentence pairs of the options' languages, as a suite.
 
     Raises:
-        ValueError: Data or the encoder of ``--head`` are missing or malformed, or not exactly one
-            of ``--train`` and ``--head`` is passed.
-        ModuleNotFoundError: scikit-learn is not installed.
+        ValueError: Not exactly one of ``--train`` and ``--head`` is passed, or data are wrong.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)

@@ -84,10 +84,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure the shares of noise that filters and the judge reject.
+    """Run as in ``TaskModule``, with shares in ``removed``.
 
-    In the record, ``removed`` has the shares by language, by filter and by kind. See
-    ``TaskModule.run``. A language unknown to the encoder or a filter raises ValueError.
+    They are by language, by filter and by kind.
     """
     texts, english = load_texts(args)
     languages = [name for name in texts.languages if name != english]

@@ -58,8 +58,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the probing sets that options ask for, by default all, as a suite.
 
     Raises:
-        ValueError: A requested set is missing, the folder contains none, or a file is malformed.
-        ModuleNotFoundError: scikit-learn is not installed.
+        ValueError: A requested set is missing, or the folder contains none.
     """
     require("sklearn")
     names = args.set or FILES

@@ -83,7 +83,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load aligned texts, to search from each language to English and back.
 
     Raises:
-        ValueError: Texts are missing or malformed, or ``--more`` or ``--idf`` does not fit them.
+        ValueError: ``--more`` or ``--idf`` does not fit the texts.
     """
     data, english = load_texts(args)
     more, idf_texts = (by_language(files, read_lines) for files in (args.more, args.idf))

@@ -86,8 +86,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the sets that options ask for, by default all, as a suite.
 
     Raises:
-        ValueError: A requested set is missing, the folders contain none, or a file is malformed.
-        ModuleNotFoundError: scikit-learn is not installed.
+        ValueError: A requested set is missing, or the folders contain none.
     """
     require("sklearn")
     names = args.set or NAMES

@@ -37,8 +37,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load files of scored sentence pairs, as a suite.
 
     Raises:
-        ValueError: A file is malformed or has equal scores only, a language is not recognised, or
-            ``--lang`` has more than two.
+        ValueError: All scores of a file are equal.
     """
     pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
     scores = {path: examples.scores() for path, examples in pairs.items()}

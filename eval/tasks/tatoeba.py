@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load texts of the languages, with the errors of ``TaskModule.prepare``."""
+    """Load the texts of the languages, as a suite."""
     names = chosen_languages(args, tatoeba_languages(args.directory))
     texts = {name: load_tatoeba(args.directory, name) for name in names}
 

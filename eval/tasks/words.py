@@ -165,8 +165,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load files of word pairs and vocabularies, as a suite.
 
     Raises:
-        ValueError: A file is malformed, a vocabulary's language has no dictionary, or languages are
-            missing or more than two.
+        ValueError: A vocabulary's language has no dictionary.
     """
     listings = [sorted(path.iterdir()) if path.is_dir() else [path] for path in args.files]
     paths = [path for listing in listings for path in listing]

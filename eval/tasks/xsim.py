@@ -36,18 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Search from each language into English, or between all languages.
+    """Run the suite, or as in ``TaskModule`` search between all languages.
 
-    If ``args.matrix`` is None, the record is ``run_suite``'s, into English. Else it has ``rates``
-    by source and target language, and their ``mean``. See ``TaskModule.run``.
+    The record of the latter has ``rates`` by source and target language, and their ``mean``.
     """
-    if args.matrix is not None:
-        return _matrix(args, show)
-    return run_suite(prepare(args), args.encoder, show)
+    return _matrix(args, show) if args.matrix else run_suite(prepare(args), args.encoder, show)
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load texts to search into English, with the errors of ``load_texts``."""
+    """Load aligned texts, to search into English, as a suite."""
     data, english = aligned.load_texts(args)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -141,7 +141,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and changed copies of English, as a suite.
 
     An error counts as the kind of change if the chosen sentence is a changed copy of the correct
-    one, and otherwise as ``other``. Errors of ``load_texts`` are raised.
+    one, and otherwise as ``other``.
     """
     data, english = load_texts(args)
     count = len(data.texts[english])
