@@ -163,6 +163,12 @@ class BuccSplit:
     files: BuccFiles
 
 
+def languages_of(pair: str) -> tuple[str, str]:
+    """Return a pair's languages, such as zh-Hant and en of ``zh-Hant-en``."""
+    source, _, target = pair.rpartition("-")
+    return source, target
+
+
 def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
     """Find the files of each language pair, by pair and by split.
 
@@ -178,7 +184,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
     for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
         match = _GOLD.fullmatch(path.name)
         if match and (path.parent == directory or path.parent.name == match["pair"]):
-            source, _, target = match["pair"].rpartition("-")
+            source, target = languages_of(match["pair"])
             files = BuccFiles(path.with_suffix(f".{source}"), path.with_suffix(f".{target}"), path)
             if files.source.is_file() and files.target.is_file():
                 pairs.setdefault(match["pair"], {})[match["split"]] = files

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
-from eval.data.bucc import bucc_pairs, load_bucc, text_key
+from eval.data.bucc import bucc_pairs, languages_of, load_bucc, text_key
 from eval.data.textfiles import choose
 from eval.judge.mined import Mined
 
@@ -201,10 +201,9 @@ def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpor
         for side in (data.source, data.target)
     ]
     source, target = (list(dict.fromkeys(side.values())) for side in texts)
-    own, _, other = pair.partition("-")
     return LabelledCorpora(
         name=f"{split} {pair}",
-        languages=(own, other),
+        languages=languages_of(pair),
         source=source,
         target=target,
         gold=frozenset((texts[0][one], texts[1][two]) for one, two in data.gold),

@@ -12,7 +12,7 @@ import numpy as np
 
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
-from eval.data.bucc import BuccSplit, load_bucc
+from eval.data.bucc import BuccSplit, languages_of, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import judge
 from eval.output import Record, Show, Table, sign
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """
     names = chosen_pairs(args)
     for name in names:
-        check_filter_languages(tuple(FILTERS), name.partition("-")[::2])
+        check_filter_languages(tuple(FILTERS), languages_of(name))
     parts = args.tune, args.test
     data = {name: [load_bucc(args.directory, name, part) for part in parts] for name in names}
     encoder = load_encoder(args.encoder)
@@ -80,7 +80,7 @@ def _mine(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
             occurrences(backward.ids, len(forward))[mined.pairs.source],
             occurrences(forward.ids, len(backward))[mined.pairs.target],
         ],
-        languages=data.pair.partition("-")[::2],
+        languages=languages_of(data.pair),
     )
     return mined, {name: rejects(suspects) for name, rejects in FILTERS.items()}
 

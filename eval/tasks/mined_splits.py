@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from encoder import Encoder
-from eval.data.bucc import BuccSplit, text_key
+from eval.data.bucc import BuccSplit, languages_of, text_key
 from eval.judge.mined import Mined, mine_texts
 from eval.metrics import bucc
 from eval.metrics.bootstrap import resample
@@ -94,8 +94,8 @@ def mine_split(
     start = time.perf_counter()
     names = [side.ids_by_text() for side in (data.source, data.target)]
     texts = list(names[0]), list(names[1])
-    languages = data.pair.partition("-")[::2]
-    mined = mine_texts(texts, encoder, languages, k=k, margin=margin, retrieval=retrieval)
+    options = {"margin": margin, "retrieval": retrieval}
+    mined = mine_texts(texts, encoder, languages_of(data.pair), k=k, **options)
     for side, kept in zip(SIDES, mined.texts, strict=True):
         if not kept:
             split = f"{data.pair} {data.split} {side}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from encoder import Encoder
 from encoder.training.evaluation import Measure
-from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
+from eval.data.bucc import bucc_pairs, bucc_splits, languages_of, load_bucc
 from eval.data.languages import iso_639_3
 from eval.metrics.bucc import best_score
 from eval.tasks.mined_splits import choose_splits, mine_split
@@ -54,7 +54,7 @@ def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
         ValueError: The folder contains no such pair, or a file is malformed.
     """
     languages = _languages(pairs)
-    names = [name for name in bucc_pairs(directory) if languages.issuperset(name.split("-"))]
+    names = [name for name in bucc_pairs(directory) if languages.issuperset(languages_of(name))]
     if not names:
         raise ValueError(
             f"{directory}: no gold pairs of the languages of {', '.join(pairs)}; omit --bucc, or "
@@ -73,4 +73,4 @@ def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
 
 
 def _languages(pairs: Collection[str]) -> set[str]:
-    return {language for pair in pairs for language in pair.split("-")}
+    return {language for pair in pairs for language in languages_of(pair)}

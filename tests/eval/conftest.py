@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from encoder.base import BaseEncoder
+from eval.data.bucc import languages_of
 from eval.tasks import TASKS, load_task
 from pipelines.cli.mine import mine_corpus
 
@@ -36,7 +37,7 @@ def write_split(
     folder: Path, pair: str, split: str, *, source: str, target: str, gold: str | None
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    first, second = pair.split("-")
+    first, second = languages_of(pair)
     (folder / f"{pair}.{split}.{first}").write_text(source, encoding="utf-8")
     (folder / f"{pair}.{split}.{second}").write_text(target, encoding="utf-8")
     if gold is not None:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from encoder import load_encoder
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
+from eval.tasks.mined_splits import mine_split
 from tests.eval.conftest import write_split
 
 
@@ -33,6 +35,14 @@ def test_load(tmp_path: Path) -> None:
     assert (data.source.ids, data.source.texts) == (["d1", "d2"], ["ja", "zwei"])
     assert (data.target.ids, data.target.texts) == (["e1"], ["yes"])
     assert data.files.gold == tmp_path / "de-en" / "de-en.s.gold"
+
+
+def test_a_language_may_have_a_script(tmp_path: Path) -> None:
+    files = {"source": "d1\tja\n", "target": "e1\tyes\n", "gold": "d1\te1\n"}
+    write_split(tmp_path / "de-Latn-en", "de-Latn-en", "s", **files)
+    assert list(bucc_pairs(tmp_path)) == ["de-Latn-en"]
+    mined = mine_split(load_bucc(tmp_path, "de-Latn-en", "s"), encoder=load_encoder("mini"))
+    assert tuple(mined.mined.languages) == ("de-Latn", "en")
 
 
 def test_a_split_without_gold_is_not_offered(bucc_dir: Path) -> None:
