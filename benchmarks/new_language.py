@@ -111,7 +111,7 @@ def precision(
 
 def words(args: argparse.Namespace) -> None:
     source, target = (
-        WordVectors(words=side.words, vectors=comparable_rows(side.vectors))
+        replace(side, vectors=comparable_rows(side.vectors))
         for side in (read_vec(path, most=args.most) for path in (args.source, args.target))
     )
     dim = source.vectors.shape[1]

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from encoder import BUNDLED, load_encoder
-from encoder.monolingual.vec import WordVectors, write_vec
+from encoder.monolingual.vec import write_vec
 from encoder.use.glossary import load_glossary
 from miner.instructions import USABLE
 from tests.encoder.training.language import made_up_triples, write_pairs
@@ -408,7 +408,7 @@ def test_translation_of_words(run: Run, tmp_path: Path) -> None:
     turned, _ = np.linalg.qr(random.standard_normal((8, 8)))
     for language, rows in (("xx", vectors), ("zz", vectors @ turned.astype(np.float32))):
         words = [f"{language}{number}" for number in range(50)] + [*"abcdefghij"]  # alike in both
-        write_vec(tmp_path / f"{language}.vec", WordVectors(words=words, vectors=rows))
+        write_vec(tmp_path / f"{language}.vec", words, rows)
     for name, numbers in (("train", range(30)), ("test", range(20, 50))):
         lines = "".join(f"xx{number} zz{number}\n" for number in numbers)
         (tmp_path / name).write_text(lines, encoding="utf-8")

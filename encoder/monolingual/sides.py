@@ -8,7 +8,7 @@ length is their weight. Axes: ``V`` words, ``R`` rows of the table, ``D`` dimens
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,27 +96,14 @@ def spelling_table(
     return table * np.float32(np.sqrt(expected_squares / squares))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """V words of a language with vectors (V, D), and their idf float32 (V,)."""
-
-    words: WordVectors
-    weights: Matrix
-
-
-def side_of_vectors(words: WordVectors) -> Side:
-    """Return words with the idf log(1 + rank), rank from 1 (Zipf's law)."""
-    return Side(words=words, weights=np.log(np.arange(2, len(words) + 2)).astype(np.float32))
-
-
-def learn_side(
+def learn_words(
     sentences: Sequence[str],
     tokenizer: Tokenizer,
     options: WordOptions,
     state: Path,
     *,
     progress: Callable[[int], None] = lambda words: None,
-) -> Side:
+) -> WordVectors:
     """Learn the vectors of the words of one language, weighted by idf.
 
     ``sentences`` are distinct. Each epoch writes the file ``state``, from which the training
@@ -138,8 +125,8 @@ def learn_side(
     while training.epoch < options.epochs:
         training.advance(progress)
         training.save(state, identity)
-    words = WordVectors(words=vocabulary.words, vectors=training.vectors())
-    return Side(words=words, weights=vocabulary.idf)
+    vectors, idf = training.vectors(), vocabulary.idf
+    return WordVectors(words=vocabulary.words, vectors=vectors, weights=idf)
 
 
 def _digest(content: bytes) -> str:
@@ -157,7 +144,11 @@ def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features)
 
 
 def save_sides(
-    folder: Path, sides: dict[str, Side], tokenizer: Tokenizer, options: WordOptions, facts: Facts
+    folder: Path,
+    sides: dict[str, WordVectors],
+    tokenizer: Tokenizer,
+    options: WordOptions,
+    facts: Facts,
 ) -> None:
     """Write bags whose words have about the vectors and weights of two sides.
 
@@ -167,8 +158,8 @@ def save_sides(
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
     count, weights = len(features), [side.weights for side in sides.values()]
-    rows = [feature_rows(side.words.words, tokenizer, features) for side in sides.values()]
-    targets = [scale_to(side.words.vectors, side.weights) for side in sides.values()]
+    rows = [feature_rows(side.words, tokenizer, features) for side in sides.values()]
+    targets = [scale_to(side.vectors, side.weights) for side in sides.values()]
     spelling = spelling_table(rows, weights, rows=count, dim=SPELLING, seed=options.seed)
     shared = fit_table(join(rows), np.concatenate(targets), rows=count, penalty=SHARED_PENALTY)
     tables = []
@@ -180,7 +171,7 @@ def save_sides(
         **facts,
         "pairs": {"-".join(sides): {}},
         "options": asdict(options),
-        "words": {language: len(side.words) for language, side in sides.items()},
+        "words": {language: len(side) for language, side in sides.items()},
     }
     save = partial(save_encoder, ngram_rows=options.ngram_rows, tokenizer_model=tokenizer.model)
     save(folder, table=target, facts=all_facts)

@@ -20,10 +20,14 @@ DIGITS = 5  # after the point, as in MUSE, which changes a cosine by less than 0
 
 @dataclass(frozen=True, kw_only=True)
 class WordVectors:
-    """V distinct words, most frequent first, and their vectors float32 (V, D)."""
+    """V distinct words of a language, most frequent first, with vectors.
+
+    ``vectors`` are float32 (V, D), and ``weights``, float32 (V,), the words' idf.
+    """
 
     words: Sequence[str]
     vectors: Matrix
+    weights: Matrix
 
     def __len__(self) -> int:
         return len(self.words)
@@ -32,7 +36,8 @@ class WordVectors:
 def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     """Read the first ``most`` words of a ``.vec`` file, and no later lines.
 
-    Repeated words and zero vectors are skipped uncounted, with a warning.
+    Their idf is log(1 + rank), with ranks from 1 (Zipf's law). Repeated words and zero vectors are
+    skipped uncounted, with a warning.
 
     Raises:
         ValueError: The file is missing, malformed or without words, or its first line miscounts.
@@ -65,14 +70,15 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
         logger.warning("%s: %d duplicate words and %d zero vectors skipped", path, repeats, empty)
     if not words:
         raise ValueError(f"{path}: no word has a vector; pass a file with words and numbers")
-    return WordVectors(words=list(words), vectors=np.stack([*words.values()]))
+    idf = np.log(np.arange(2, len(words) + 2)).astype(np.float32)
+    return WordVectors(words=list(words), vectors=np.stack([*words.values()]), weights=idf)
 
 
-def write_vec(path: Path, words: WordVectors) -> None:
+def write_vec(path: Path, words: Sequence[str], vectors: Matrix) -> None:
     """Write or replace a ``.vec`` file, whose numbers have five decimals."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(f"{len(words)} {words.vectors.shape[1]}\n")
-        for word, row in zip(words.words, words.vectors.tolist(), strict=True):
+        file.write(f"{len(words)} {vectors.shape[1]}\n")
+        for word, row in zip(words, vectors.tolist(), strict=True):
             file.write(" ".join([word, *(f"{number:.{DIGITS}f}" for number in row)]) + "\n")
 
 

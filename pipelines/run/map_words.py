@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder.checkpoint import replace_files
-from encoder.monolingual.sides import Side, learn_side, save_sides, side_of_vectors
+from encoder.monolingual.sides import learn_words, save_sides
 from encoder.monolingual.vec import WordVectors, read_vec, write_vec
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from miner.arrays import IntArray, Matrix
@@ -43,11 +43,10 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     _check_options(options)
     (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)
     texts, sides_read = _read_sides(options)
-    words = (side.words.words for side in sides_read.values())
+    words = (side.words for side in sides_read.values())
     tokenizer = _tokenizer(options, [*texts.values(), *words])
     by_language = sides_read | _learn(options, texts, tokenizer, monitor)
-    sides = [by_language[language] for language in options.languages]
-    source, target = map(_comparable, options.languages, sides)
+    source, target = (_comparable(name, by_language[name]) for name in options.languages)
     rounds: list[float] = []
 
     def note_criterion(number: int, value: float) -> None:
@@ -60,17 +59,14 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     )
     image = replace(source, vectors=source.vectors @ mapping.matrix)
     with monitor.stage("write", None, "words"):
-        named_sides = {
-            language: replace(side, words=words)
-            for language, side, words in zip(options.languages, sides, (image, target), strict=True)
-        }
+        sides = dict(zip(options.languages, (image, target), strict=True))
         criterion = [round(value, 4) for value in rounds]
         facts = {"mapping": {"start": options.start, "pairs": pairs, "criterion": criterion}}
-        save_sides(options.output, named_sides, tokenizer, options.words, facts)
+        save_sides(options.output, sides, tokenizer, options.words, facts)
     if options.vec is not None:
         options.vec.mkdir(parents=True, exist_ok=True)
-        for language, side in named_sides.items():
-            write_vec(options.vec / f"{language}{making.VEC}", side.words)
+        for language, side in sides.items():
+            write_vec(options.vec / f"{language}{making.VEC}", side.words, side.vectors)
     return rounds
 
 
@@ -133,14 +129,14 @@ def _check_options(options: MapOptions) -> None:
         raise ValueError(f"--start {options.start}: file not found; {ADVICE}")
 
 
-def _read_sides(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, Side]]:
+def _read_sides(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, WordVectors]]:
     texts: dict[str, Sequence[str]] = {}
-    sides: dict[str, Side] = {}
+    sides: dict[str, WordVectors] = {}
     dims = []
     for language, path in zip(options.languages, (options.source, options.target), strict=True):
         if path.suffix == making.VEC:
-            sides[language] = side_of_vectors(read_vec(Path(str(path))))
-            dims.append(sides[language].words.vectors.shape[1])
+            sides[language] = read_vec(Path(str(path)))
+            dims.append(sides[language].vectors.shape[1])
         else:
             texts[language] = _sentences(path, options.input_format)
             dims.append(options.words.dim)
@@ -165,8 +161,8 @@ def _tokenizer(options: MapOptions, texts: Sequence[Sequence[str]]) -> Tokenizer
 
 def _learn(
     options: MapOptions, texts: Mapping[str, Sequence[str]], tokenizer: Tokenizer, monitor: Monitor
-) -> dict[str, Side]:
-    sides: dict[str, Side] = {}
+) -> dict[str, WordVectors]:
+    sides: dict[str, WordVectors] = {}
     with monitor.stage("words", None, "words") as meter:
         meter.begin(0)
 
@@ -176,7 +172,7 @@ def _learn(
             state.parent.mkdir(exist_ok=True)
             inputs = texts[language], tokenizer, options.words, state
             try:
-                sides[language] = learn_side(*inputs, progress=meter.advance)
+                sides[language] = learn_words(*inputs, progress=meter.advance)
             except ValueError as error:
                 raise ValueError(f"{language}: {error}") from error
 
@@ -184,9 +180,9 @@ def _learn(
     return sides
 
 
-def _comparable(language: str, side: Side) -> WordVectors:
+def _comparable(language: str, side: WordVectors) -> WordVectors:
     try:
-        return replace(side.words, vectors=comparable_rows(side.words.vectors))
+        return replace(side, vectors=comparable_rows(side.vectors))
     except ValueError as error:
         raise ValueError(f"{language}: {error}") from error
 

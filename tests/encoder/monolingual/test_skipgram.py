@@ -8,7 +8,7 @@ import pytest
 from encoder.bag.features import Features
 from encoder.monolingual.compiled import NEGATIVES_PER_WORD, train_sentences
 from encoder.monolingual.options import WordOptions
-from encoder.monolingual.sides import feature_rows, learn_side
+from encoder.monolingual.sides import feature_rows, learn_words
 from encoder.monolingual.skipgram import NEGATIVES, SkipGram, read_vocabulary
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from tests.encoder.monolingual.text import made_up_text, words_of
@@ -91,10 +91,10 @@ def test_the_compiled_loop_does_what_a_plain_one_does() -> None:
 
 def test_words_that_keep_the_same_company_are_near(tokenizer: Tokenizer, tmp_path: Path) -> None:
     options = WordOptions(dim=16, epochs=30, min_count=2, vocabulary_size=60, ngram_rows=50)
-    side = learn_side(TEXT * 2, tokenizer, options, tmp_path / "ar.safetensors")
+    side = learn_words(TEXT * 2, tokenizer, options, tmp_path / "ar.safetensors")
     words = words_of("ar")
-    rows = [side.words.words.index(word) for word in words]
-    vectors = side.words.vectors[rows]
+    rows = [side.words.index(word) for word in words]
+    vectors = side.vectors[rows]
     vectors = vectors - vectors.mean(axis=0)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = vectors @ vectors.T
@@ -150,22 +150,22 @@ def test_an_interrupted_training_goes_on_byte_for_byte(
         if seen > 1.5 * 400 * 8:
             raise KilledError
 
-    whole = learn_side(TEXT, tokenizer, OPTIONS, tmp_path / "whole.safetensors")
+    whole = learn_words(TEXT, tokenizer, OPTIONS, tmp_path / "whole.safetensors")
     with pytest.raises(KilledError):
-        learn_side(TEXT, tokenizer, OPTIONS, tmp_path / "cut.safetensors", progress=count)
-    cut = learn_side(TEXT, tokenizer, OPTIONS, tmp_path / "cut.safetensors")
-    assert cut.words.words == whole.words.words
-    assert cut.words.vectors.tobytes() == whole.words.vectors.tobytes()
+        learn_words(TEXT, tokenizer, OPTIONS, tmp_path / "cut.safetensors", progress=count)
+    cut = learn_words(TEXT, tokenizer, OPTIONS, tmp_path / "cut.safetensors")
+    assert cut.words == whole.words
+    assert cut.vectors.tobytes() == whole.vectors.tobytes()
 
 
 def test_a_state_of_another_training_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
     place = tmp_path / "ar.safetensors"
-    learn_side(TEXT, tokenizer, OPTIONS, place)
+    learn_words(TEXT, tokenizer, OPTIONS, place)
     with pytest.raises(ValueError, match=r"a training with text .* was started there"):
-        learn_side(TEXT[1:], tokenizer, OPTIONS, place)
+        learn_words(TEXT[1:], tokenizer, OPTIONS, place)
     place.write_bytes(b"no state")
     with pytest.raises(ValueError, match="is not a checkpoint of a training, or is damaged"):
-        learn_side(TEXT, tokenizer, OPTIONS, place)
+        learn_words(TEXT, tokenizer, OPTIONS, place)
 
 
 def test_vectors_that_grow_beyond_all_numbers_are_refused(tokenizer: Tokenizer) -> None:

@@ -6,14 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoder.monolingual.vec import WordVectors, read_vec, write_vec
+from encoder.monolingual.vec import read_vec, write_vec
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     vectors = np.random.default_rng(1).standard_normal((4, 3)).astype(np.float32)
-    write_vec(
-        tmp_path / "a.vec", WordVectors(words=["one", "zwei", "три", "a\xa0b"], vectors=vectors)
-    )
+    write_vec(tmp_path / "a.vec", ["one", "zwei", "три", "a\xa0b"], vectors)
     found = read_vec(tmp_path / "a.vec")
     assert found.words == ["one", "zwei", "три", "a\xa0b"]
     assert np.allclose(found.vectors, vectors, atol=1e-5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
-from encoder.monolingual.vec import WordVectors, read_vec, write_vec
+from encoder.monolingual.vec import read_vec, write_vec
 from pipelines.cli.mine import mine_corpus
 from pipelines.cli.train import map_command
 from tests.encoder.monolingual.text import SHARED, WORDS, made_up_text, words_of
@@ -100,7 +100,7 @@ def test_languages_that_write_their_states_at_once(
 
 def vectors(path: Path, words: list[str], dim: int) -> str:
     rows = np.random.default_rng(1).standard_normal((len(words), dim)).astype(np.float32)
-    write_vec(path, WordVectors(words=words, vectors=rows))
+    write_vec(path, words, rows)
     return str(path)
 
 
