@@ -5,11 +5,12 @@ instructions need an unsigned factor, so a number that makes the codes of column
 to these. AMX multiplies tiles: registers of 16 rows with 64 bytes each, which a thread configures
 first. The system must grant their use to the process.
 
-AVX2 multiplies bytes, but sums adjacent products in 16 bits, and adding two such sums before they
-are widened is fastest. The sums fit if column codes are at most 95, so 191 after raising, and the
-absolute values of four row codes, whose products are added, sum to at most 171 (191 x 171 =
-32,661). Other codes are int16 there. If ``ADIT_INT8`` is set, but not to ``none`` or a set of this
-CPU, the import raises ValueError.
+AVX2 multiplies bytes, but sums adjacent products in 16 bits, and adding several such sums before
+they are widened is fastest. In a search, the sums of four steps fit if column codes are at most 79,
+so 1 to 159 after raising, and the eight row codes whose products are added have positive ones that
+sum to at most 206, and negative ones that sum to at least -206 (159 x 206 = 32,754). Other codes
+are int16 there. If ``ADIT_INT8`` is set, but not to ``none`` or a set of this CPU, the import
+raises ValueError.
 """
 
 import ctypes
@@ -19,6 +20,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numba
@@ -56,13 +58,14 @@ class Way(NamedTuple):
 class InstructionSet:
     """A set of instructions, and the size of its blocks of products.
 
-    ``int8`` multiplies column codes up to ``largest`` by row codes up to 127. Of each 8 row codes,
-    the absolute values of codes 0, 1, 4 and 5, and of codes 2, 3, 6 and 7, sum to at most
-    ``largest_sum``, 508 if sums have 32 bits. ``int16`` multiplies all codes up to 127, None if
-    ``int8`` can. A register has ``lanes`` of 32 bits. A block of products has ``rows`` rows, and
-    columns in ``vectors`` registers. If ``tiles`` is true, AMX multiplies it. ``name`` is LLVM's
-    name of the CPU feature, and ``processor`` LLVM's name of a CPU without faster features, "" on
-    Arm.
+    ``int8`` multiplies codes, all up to 127 if ``int16`` is None, which else multiplies these.
+    ``limited``, None if ``int8`` is as fast, multiplies codes of a search: column codes up to
+    ``largest`` by row codes up to 127. Of each 16 row codes, the positive ones of codes 0, 1, 4, 5,
+    8, 9, 12 and 13 sum to at most ``largest_sum``, the negative ones to at least -``largest_sum``,
+    and so do the other eight's. A register has ``lanes`` of 32 bits. A block of products has
+    ``rows`` rows, and columns in ``vectors`` registers. If ``tiles`` is true, AMX multiplies it.
+    ``name`` is LLVM's name of the CPU feature, and ``processor`` LLVM's name of a CPU without
+    faster features, "" on Arm.
     """
 
     name: str
@@ -72,8 +75,9 @@ class InstructionSet:
     vectors: int
     int8: Way
     int16: Way | None = None
+    limited: Way | None = None
     largest: int = 127
-    largest_sum: int = 4 * 127
+    largest_sum: int = 8 * 127
     tiles: bool = False
 
 
@@ -119,23 +123,23 @@ def _vpmaddwd(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[
 
 
 def _vpmaddubsw(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-    """Add two steps' products in 16 bits (``largest_sum``), then to 32 bits."""
+    """Add the products of all steps in 16 bits, then to 32 bits."""
     lanes = total.type.count
     name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
     halves = ir.VectorType(ir.IntType(16), 2 * lanes)
-    first, second = (
-        _call(builder, name, halves, [], 8, pair) for pair in zip(columns, codes, strict=True)
-    )
-    sums = builder.bitcast(builder.add(first, second), total.type)
+    steps = [_call(builder, name, halves, [], 8, pair) for pair in zip(columns, codes, strict=True)]
+    sums = builder.bitcast(reduce(builder.add, steps), total.type)
     return _vpmaddwd(builder, total, [sums], [ir.Constant(total.type, [0x00010001] * lanes)])
 
 
 _VNNI = Way(_vpdpbusd, raised=128)
 _AVX: dict[str, Any] = {
-    "int8": Way(_vpmaddubsw, steps=2, raised=96),
+    "int8": Way(_vpmaddubsw, steps=2, raised=80),
     "int16": Way(_vpmaddwd, codes=2),
-    "largest": 95,
-    "largest_sum": 171,
+    "limited": Way(_vpmaddubsw, steps=4, raised=80),
+    "vectors": 2,
+    "largest": 79,
+    "largest_sum": 206,
 }
 _ALL = (  # the fastest first
     InstructionSet(
@@ -149,8 +153,8 @@ _ALL = (  # the fastest first
     ),
     InstructionSet(name="avx512vnni", processor="cascadelake", lanes=16, vectors=4, int8=_VNNI),
     InstructionSet(name="avxvnni", processor="alderlake", lanes=8, vectors=2, int8=_VNNI),
-    InstructionSet(name="avx512bw", processor="skylake-avx512", lanes=16, vectors=4, **_AVX),
-    InstructionSet(name="avx2", processor="haswell", lanes=8, rows=4, vectors=2, **_AVX),
+    InstructionSet(name="avx512bw", processor="skylake-avx512", lanes=16, rows=4, **_AVX),
+    InstructionSet(name="avx2", processor="haswell", lanes=8, rows=2, **_AVX),
     InstructionSet(name="dotprod", processor="", lanes=4, vectors=4, int8=Way(_sdot)),
 )
 SETS = {each.name: each for each in _ALL}

@@ -116,7 +116,7 @@ def encode_both(
         raise ValueError(
             "int8 products are inexact on this CPU; use --search-precision bfloat16 or float32"
         )
-    of_rows, of_columns = (INT8_MAX, largest_sum()), (largest_code(), 4 * INT8_MAX)
+    of_rows, of_columns = (INT8_MAX, largest_sum()), (largest_code(), 8 * INT8_MAX)
     left = _Side(source, precision, centred, axes, of_rows)
     right = _Side(target, precision, centred, axes, of_columns)
     measured = _measured(dim)
@@ -215,7 +215,7 @@ class _Side:
         limits: tuple[int, int],
     ) -> None:
         self._rows, self._precision, self._axes = rows, precision, axes
-        self._limits = limits if precision == "int8" else (INT8_MAX, 4 * INT8_MAX)
+        self._limits = limits if precision == "int8" else (INT8_MAX, 8 * INT8_MAX)
         self.mean = np.zeros(rows.shape[1], dtype=np.float32)
         self._scale = np.ones(len(rows), dtype=np.float32)
         self.error, self.rest = np.zeros(len(rows)), np.zeros(len(rows))

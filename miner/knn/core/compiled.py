@@ -125,15 +125,15 @@ def keep_largest(tile_hits: Any, numbers: Any, bounds: Any, ids: Any) -> None:
 def round_centred(rows: Any, mean: Any, limits: Any, codes: Any) -> None:
     """Round rows (N, D) minus their ``mean`` (D,) to codes within ``limits``.
 
-    Limits are the largest code, and the largest sum of four absolute codes that an
-    ``InstructionSet`` adds in 16 bits, four times the largest code if it adds none. ``codes`` are
+    Limits are the largest code, and the largest sum of eight codes of one sign that an
+    ``InstructionSet`` adds in 16 bits, eight times the largest code if it adds none. ``codes`` are
     four arrays to fill: codes, int8 or int16 (N, D), and, float32 (N,) each, the units that codes
     count, the lengths of centred rows, and the lengths of rounding errors.
     """
     numbers, steps, lengths, errors = codes
     largest, largest_sum = np.float32(limits[0]), np.float32(limits[1])
     dim = rows.shape[1]
-    centred = np.zeros((dim + 7) // 8 * 8, dtype=np.float32)
+    centred = np.zeros((dim + 15) // 16 * 16, dtype=np.float32)
     for row in range(len(rows)):
         highest, length, error = TINY, np.float32(0), np.float32(0)
         for place in range(dim):
@@ -142,15 +142,18 @@ def round_centred(rows: Any, mean: Any, limits: Any, codes: Any) -> None:
             highest = max(highest, abs(value))
             length += value * value
         step = max(highest / largest, TINY)
-        if largest_sum < 4 * largest:
+        if largest_sum < 8 * largest:
             highest = np.float32(0)
-            for start in range(0, len(centred), 8):
-                for at in range(start, start + 4, 2):
-                    total = abs(centred[at]) + abs(centred[at + 1])
-                    total += abs(centred[at + 4]) + abs(centred[at + 5])
-                    highest = max(highest, total)
-            # Rounding adds up to a half to each of the four codes.
-            step = max(step, highest / (largest_sum - np.float32(2)))
+            for start in range(0, len(centred), 16):
+                for half in range(start, start + 4, 2):
+                    above, below = np.float32(0), np.float32(0)
+                    for at in range(half, half + 16, 4):
+                        for value in (centred[at], centred[at + 1]):
+                            above += max(value, np.float32(0))
+                            below -= min(value, np.float32(0))
+                    highest = max(highest, max(above, below))
+            # Rounding adds up to a half to each of the eight codes.
+            step = max(step, highest / (largest_sum - np.float32(4)))
         for place in range(dim):
             rounded = np.rint(centred[place] / step)
             numbers[row, place] = np.int8(rounded)

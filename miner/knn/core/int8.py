@@ -43,11 +43,15 @@ _compile = compiled(fastmath=FASTMATH)
 _part = compiled_part(fastmath=FASTMATH)
 
 
-def way_of(kind: Any) -> Way:
-    """Return this CPU's way to multiply codes of a dtype, int8 or int16."""
-    way = _SET.int8 if str(kind) == "int8" else _SET.int16
-    assert way is not None, kind
-    return way
+def way_of(kind: Any, *, limited: bool = False) -> Way:
+    """Return this CPU's way to multiply codes of a dtype, int8 or int16.
+
+    int8 codes are ``limited`` if they keep to the limits of ``InstructionSet``.
+    """
+    if str(kind) == "int8":
+        return (limited and _SET.limited) or _SET.int8
+    assert _SET.int16 is not None, kind
+    return _SET.int16
 
 
 def _vector(builder: Any, start: Any, *steps: Any) -> Any:
@@ -199,8 +203,8 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
     row and column. ``first`` is the first row, ``panel`` the panel's number. ``left`` are arrays of
     R rows: codes (R, D), int32 sums to begin with, and float32 scales, biases and levels, (R,)
     each. ``right`` are int32 panels (P, depth, COLUMNS), and float32 scales and levels, P * COLUMNS
-    each. It fills ``out``: int32 products (ROWS, COLUMNS), and uint64 masks (ROWS,), a bit per
-    column, 1 for a hit.
+    each. If there are hits, it fills ``out``: int32 products (ROWS, COLUMNS), and uint64 masks
+    (ROWS,), a bit per column, 1 for a hit.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -209,27 +213,36 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
         )
         panel, (count,) = values[1], cgutils.unpack_tuple(builder, of_rows[0].shape, 1)
         numbers = rows_from(builder, values[0], count, ROWS)
-        way = way_of(signature.args[2][0].dtype)
+        way = way_of(signature.args[2][0].dtype, limited=True)
         products_of_rows = _block(builder, way, numbers, panel, (codes, sums, panels))
         scales, levels = (loaded(builder, _vector(builder, at.data), panel) for at in of_columns)
         out, marks = _vector(builder, block.data), builder.bitcast(masks.data, LONG.as_pointer())
         multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 4)
-        any_bits = LONG(0)
-        for row, totals in enumerate(products_of_rows):
-            scale, bias, level = (in_all_lanes(builder, at.data, numbers[row]) for at in of_rows)
-            bits = LONG(0)
+        products, found, any_hits = [], [], ir.Constant(ir.VectorType(BIT, LANES), None)
+        for number, totals in zip(numbers, products_of_rows, strict=True):
+            scale, bias, level = (in_all_lanes(builder, at.data, number) for at in of_rows)
             for part, product in enumerate(totals):
                 value = builder.load(product)
-                builder.store(value, builder.gep(out, [LONG(row * VECTORS + part)]), align=4)
                 scaled = builder.fmul(builder.sitofp(value, FLOATS), scales[part])
                 bound = builder.call(multiply_add, [scaled, scale, bias])
                 lower = builder.fcmp_ordered("<", levels[part], level)
                 hits = builder.fcmp_ordered(">", bound, builder.select(lower, levels[part], level))
-                hits = builder.zext(builder.bitcast(hits, ir.IntType(LANES)), LONG)
-                bits = builder.or_(bits, builder.shl(hits, LONG(part * LANES)))
-            builder.store(bits, builder.gep(marks, [LONG(row)]))
-            any_bits = builder.or_(any_bits, bits)
-        return builder.icmp_unsigned("!=", any_bits, LONG(0))
+                any_hits = builder.or_(any_hits, hits)
+                products.append(value)
+                found.append(hits)
+        is_hit = builder.icmp_unsigned(
+            "!=", builder.bitcast(any_hits, ir.IntType(LANES)), ir.IntType(LANES)(0)
+        )
+        with builder.if_then(is_hit, likely=False):
+            for place, value in enumerate(products):
+                builder.store(value, builder.gep(out, [LONG(place)]), align=4)
+            for row in range(ROWS):
+                bits = LONG(0)
+                for part, hits in enumerate(found[row * VECTORS : (row + 1) * VECTORS]):
+                    mask = builder.zext(builder.bitcast(hits, ir.IntType(LANES)), LONG)
+                    bits = builder.or_(bits, builder.shl(mask, LONG(part * LANES)))
+                builder.store(bits, builder.gep(marks, [LONG(row)]))
+        return is_hit
 
     return types.boolean(types.int64, types.int64, left, right, out), generate
 
@@ -437,7 +450,7 @@ def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], i
     """Lay out int8 or int16 codes (C, D) as panels, int32 (P, depth, COLUMNS).
 
     Codes are -``largest`` to ``largest``. D fills whole steps of ``way_of``. If LARGEST is below
-    127, ``largest`` is at most 95 for int8, and products are exact with four row codes of int8
+    127, ``largest`` is at most 79 for int8, and products are exact with four row codes of int8
     whose absolute values sum to less than 2**14 / ``largest`` (``InstructionSet``).
 
     Returns:
@@ -474,7 +487,7 @@ def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
     ``miner.knn.core.compiled.hits``. A row's columns ascend. Codes are int8 within the limits of
     ``InstructionSet``, or int16 up to 127 if the set multiplies these.
     """
-    way = way_of(rows.dtype)
+    way = way_of(rows.dtype, limited=True)
     lanes = _in_whole_lanes(columns, way).view(np.int32)
     rows = _in_whole_lanes(rows, way)
     return _hits(rows, lanes, way.raised, len(columns), row_codes, column_codes)

@@ -147,19 +147,20 @@ def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArra
 
 @cache
 def largest_code() -> int:
-    """Return the largest int8 code of columns with exact products, 95 or 127."""
+    """Return the largest int8 code of columns with exact products, 79 or 127."""
     kernels = int8_kernels()
     return kernels.LARGEST if kernels else INT8_MAX
 
 
 @cache
 def largest_sum() -> int:
-    """Return how much four absolute int8 codes of rows may sum to, 171 or 508.
+    """Return the largest sum of eight int8 row codes of one sign.
 
-    ``miner.instructions.InstructionSet`` says which four. No four codes exceed 508.
+    It is 206, or 1,016, which no eight codes exceed. ``miner.instructions.InstructionSet`` says
+    which eight.
     """
     kernels = int8_kernels()
-    return kernels.LARGEST_SUM if kernels else 4 * INT8_MAX
+    return kernels.LARGEST_SUM if kernels else 8 * INT8_MAX
 
 
 def seconds_of(work: Callable[[], object]) -> float:

@@ -86,22 +86,23 @@ def test_no_cosine_of_hard_vectors_exceeds_its_bound(kinds, rows, dim, related, 
 @given(
     kinds=st.tuples(KINDS, KINDS),
     rows=st.tuples(st.integers(1, 20), st.integers(1, 20)),
-    dim=st.sampled_from([1, 3, 6, 8, 63, 300]),
+    dim=st.sampled_from([1, 3, 6, 8, 16, 63, 300]),
     seed=st.integers(0, 2**32 - 1),
 )
 def test_int8_codes_keep_to_their_limits(kinds, rows, dim, seed):
-    """Those of instructions that sum four products in 16 bits."""
+    """Those of instructions that sum eight products in 16 bits."""
     random = np.random.default_rng(seed)
     sides = [hard(kinds[side], rows[side], dim, random) for side in range(2)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codes, "largest_code", lambda: 95)
-        patch.setattr(codes, "largest_sum", lambda: 171)
+        patch.setattr(codes, "largest_code", lambda: 79)
+        patch.setattr(codes, "largest_sum", lambda: 206)
         left, right = encode_both(*sides, "int8")
         assert excess(*sides, "int8").min() >= 0
-    assert np.abs(right.numbers.astype(int)).max() <= 95
-    eights = np.pad(np.abs(left.numbers.astype(int)), ((0, 0), (0, -dim % 8))).reshape(-1, 8)
-    assert eights[:, [0, 1, 4, 5]].sum(axis=1).max() <= 171
-    assert eights[:, [2, 3, 6, 7]].sum(axis=1).max() <= 171
+    assert np.abs(right.numbers.astype(int)).max() <= 79
+    padded = np.pad(left.numbers.astype(int), ((0, 0), (0, -dim % 16)))
+    eights = padded.reshape(rows[0], -1, 4, 2, 2)
+    for sign in (1, -1):
+        assert np.maximum(sign * eights, 0).sum(axis=(2, 4)).max() <= 206
 
 
 def some_axes(dim, count, noise, random):
@@ -158,7 +159,7 @@ def test_bounds_are_tight_enough_to_sort_by(precision, most, dim):
     random = np.random.default_rng(2)
     sides = tuple(unit_rows(random.standard_normal((rows, dim))) for rows in (200, 300))
     is_limited = precision == "int8" and codes.largest_code() < 127
-    assert excess(*sides, precision).mean() < most * (1.2 if is_limited else 1)
+    assert excess(*sides, precision).mean() < most * (1.3 if is_limited else 1)
 
 
 @pytest.mark.parametrize(("precision", "most"), [("int8", 2e-3), ("bfloat16", 1e-3)])

@@ -83,13 +83,17 @@ def column_codes(random, shape, kind):
 
 
 def row_codes(random, shape, kind):
-    """Any codes of rows that hits are found of, many with the largest sums of four."""
+    """Any codes of rows that hits are found of, many with the largest sums of eight."""
     codes = random.integers(-127, 128, shape).astype(kind)
-    if kind == np.int8 and int8.LARGEST_SUM < 508:
-        padded = np.pad(codes, ((0, 0), (0, -shape[1] % 8)))
-        fours = padded.reshape(shape[0], -1, 2, 2, 2)  # eights, halves, sums, two each
-        sums = np.abs(fours.astype(int)).sum(axis=(2, 4), keepdims=True)
-        fours[:] = np.trunc(fours * np.minimum(1, int8.LARGEST_SUM / np.maximum(sums, 1)))
+    if random.random() < 0.3:
+        codes = abs(codes) * random.choice(np.array([-1, 1], dtype=kind), (shape[0], 1))
+    if kind == np.int8 and int8.LARGEST_SUM < 1016:
+        padded = np.pad(codes, ((0, 0), (0, -shape[1] % 16)))
+        eights = padded.reshape(shape[0], -1, 4, 2, 2)  # sixteens, fours, sums, two each
+        for sign in (1, -1):
+            sums = np.maximum(sign * eights.astype(int), 0).sum(axis=(2, 4), keepdims=True)
+            scaled = np.trunc(eights * np.minimum(1, int8.LARGEST_SUM / np.maximum(sums, 1)))
+            np.copyto(eights, scaled.astype(kind), where=sign * eights > 0)
         codes = padded[:, : shape[1]]
     return np.ascontiguousarray(codes)
 
@@ -183,8 +187,8 @@ def test_an_empty_tile(shape):
 @pytest.mark.parametrize("dim", [4, 8, 512, 1540, 40_000])
 def test_no_sum_of_the_largest_codes_overflows(kind, signs, dim):
     """Every product is in every row and column, so each is found with its sum as its bound."""
-    is_limited = kind == np.int8 and int8.LARGEST_SUM < 508
-    row = [43, 43, 43, 43, 43, 42, 43, 42] if is_limited else [127]  # sums of four are 171
+    is_limited = kind == np.int8 and int8.LARGEST_SUM < 1016
+    row = [26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 25, 25, 25, 25] if is_limited else [127]
     x = np.tile(np.resize(np.array(row, dtype=kind), dim) * signs[0], (7, 1))
     y = np.full((7, dim), signs[1] * (int8.LARGEST if kind == np.int8 else 127), dtype=kind)
     ones, zeros, none = (np.full(7, value, np.float32) for value in (1, 0, -np.inf))
@@ -207,10 +211,11 @@ def test_of_sets_one_that_is_not_there_is_refused():
 
 @pytest.mark.parametrize("name", SETS)
 def test_largest_codes_leave_room_in_16_bits(name):
-    """Of what vpmaddubsw multiplies: four products are summed before they are widened."""
+    """Of what vpmaddubsw multiplies: eight products are summed before they are widened."""
     each = SETS[name]
-    if each.int8.steps == 2:
-        assert (each.largest + each.int8.raised) * each.largest_sum < 2**15
+    if each.limited:
+        assert each.limited.steps == 4
+        assert (each.largest + each.limited.raised) * each.largest_sum < 2**15
     assert each.int8.raised in (0, each.largest + 1)
 
 
@@ -225,10 +230,12 @@ CPUS = {  # one that has each set, and the instruction that multiplies
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_sets_compile_to_their_instructions(name):
+@pytest.mark.parametrize("limited", [False, True])
+def test_sets_compile_to_their_instructions(name, limited):
     """For every CPU, whether or not it is this one."""
     machine, cpu, instruction = CPUS[name]
-    way, vector = SETS[name].int8, ir.VectorType(ir.IntType(32), SETS[name].lanes)
+    way = (limited and SETS[name].limited) or SETS[name].int8
+    vector = ir.VectorType(ir.IntType(32), SETS[name].lanes)
     module = ir.Module()
     kind = ir.FunctionType(vector, [vector] * (1 + 2 * way.steps))
     function = ir.Function(module, kind, "sums")

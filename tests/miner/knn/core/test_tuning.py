@@ -58,7 +58,7 @@ def test_full_codes_are_searched_where_smaller_ones_hit_too_often(
 ):
     """Of rows far apart in many dimensions nearly all cosines are as near as 7 bits round."""
     monkeypatch.setattr(codes, "largest_code", lambda: 63)
-    monkeypatch.setattr(codes, "largest_sum", lambda: 128)
+    monkeypatch.setattr(codes, "largest_sum", lambda: 257)
     rates = {name: 3e10 * rate for name, rate in rates.items()}
     monkeypatch.setattr(tuning, "product_rates", lambda: rates)
     assert choose(apart(4000, dim, 1), apart(4000, dim, 2), k=4, precision=None) == expected
