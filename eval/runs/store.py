@@ -30,9 +30,10 @@ Texts = tuple[list[str], list[str]]
 
 
 class PairFile:
-    """The file ``name`` of pairs, best first, in the artefact ``folder``.
+    """The file ``name`` of pairs in the artefact ``folder``.
 
-    It is read when it is needed. If it changed, a ValueError is raised.
+    Pairs are best first. In the file ``REJECTED``, the filtered pairs and then the identical pairs
+    are best first. It is read when it is needed. If it changed, a ValueError is raised.
     """
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
@@ -43,12 +44,12 @@ class PairFile:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """All pairs, best first."""
+        """All pairs, in file order."""
         return pairs_of(self._file.read())
 
     @property
     def scores(self) -> FloatArray:
-        """The scores of all pairs, float64 (P,), best first."""
+        """The scores of all pairs, float64 (P,), in file order."""
         scores: FloatArray = self._file.read(columns=["score"])["score"].to_numpy()
         return scores
 

@@ -138,7 +138,8 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 def language_sample(path: Place, input_format: str) -> list[str]:
     """Return a sample of a corpus's sentences, empty if it is unreadable.
 
-    It is the beginning or, of a folder of over 20 files of documents, sentences of many files.
+    It is the beginning or, of a folder of over 20 files of documents, sentences of many files. If
+    documents need the extra ``documents``, and it is not installed, ModuleNotFoundError is raised.
     """
     try:
         is_folder = path.is_dir() and is_documents(path, input_format)
