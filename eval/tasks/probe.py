@@ -64,8 +64,11 @@ def prepare(args: argparse.Namespace) -> Suite:
     require("sklearn")
     names = args.set or FILES
     paths = {name: first_file([args.directory], f"{FILES[name]}.txt") for name in names}
-    if missing := [FILES[name] for name in args.set or () if paths[name] is None]:
-        raise ValueError(f"{args.directory}: no {missing[0]}.txt; omit the set, or pass its folder")
+    if missing := [name for name in args.set or () if paths[name] is None]:
+        raise ValueError(
+            f"{args.directory}: no {FILES[missing[0]]}.txt; omit --set {missing[0]}, or pass its "
+            "folder"
+        )
     sets = {name: _read(path) for name, path in paths.items() if path is not None}
     if not sets:
         raise ValueError(f"{args.directory}: no probing task; expected bigram_shift.txt or others")

@@ -109,7 +109,7 @@ def _check_known(options: BootstrapOptions, known: Path) -> None:
     name = "-".join(options.languages)
     if name not in known.name.split(".") or not PAIR.fullmatch(name):
         raise ValueError(
-            f"{known}: name lacks the languages {name}; rename it, such as known.{name}.tsv.xz"
+            f"{known}: name lacks the languages {name}; rename it to known.{name}.tsv.xz"
         )
 
 

@@ -105,7 +105,7 @@ def _fields(
     if positions is None:
         raise CorpusError(
             f"{path}: no fields of source and target among {', '.join(known)}; name both with "
-            "--columns SOURCE,TARGET"
+            "--columns SOURCE,TARGET (of adit convert or rate)"
         )
     return (known[positions[0]], known[positions[1]]), nested
 

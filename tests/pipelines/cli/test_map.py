@@ -109,7 +109,7 @@ def vectors(path: Path, words: list[str], dim: int) -> str:
     [
         (("--start", "none.txt"), "--start none.txt: file not found"),
         (("--start", "unknown.txt"), "none of the 1 pairs has vectors on both sides"),
-        (("--start", "short.txt"), "short.txt:1: expected a word and its translation"),
+        (("--start", "short.txt"), "short.txt line 1: expected a word and its translation"),
         ((), "the languages share no word"),
         (("--vec", "a.vec"), "a.vec is a file; name a folder"),
         (("--vec", "a.vec/b"), "a.vec is a file; name a folder"),
