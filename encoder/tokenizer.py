@@ -83,6 +83,8 @@ class Tokenizer:
     def __init__(self, model: bytes) -> None:
         import sentencepiece
 
+        if not model:
+            raise RuntimeError("the model is empty")
         self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 

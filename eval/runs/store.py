@@ -1,6 +1,5 @@
 """A finished run, read from its work folder."""
 
-import json
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,7 +18,7 @@ from miner.choices import LINES, MONOTONE, SCORES
 from miner.filters import Suspects, occurrences
 from miner.given import lines_of
 from miner.storage import layout
-from miner.storage.artefacts import open_artefact
+from miner.storage.artefacts import open_artefact, read_json
 from miner.storage.layout import IDENTICAL, PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_tables import pairs_of
 from miner.storage.places import Place
@@ -249,7 +248,7 @@ def open_run(directory: Place) -> Run:
         raise ValueError(
             f"{directory}: contains no finished run; pass the --work-dir of a finished run"
         )
-    summary = json.loads(work.summary.read_text(encoding="utf-8"))
+    summary = read_json(work.summary)
     if "written" not in summary:
         raise ValueError(
             f"{directory}: the run is by an earlier version of Adit, which selected pairs "

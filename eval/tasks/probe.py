@@ -9,6 +9,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,8 @@ def _read(path: Path) -> Examples:
     for part in PARTS:
         if not examples.part(part).any():
             raise ValueError(f"{path}: no line of the part {part}; expected tr, va and te")
+        if not any(map(str.strip, compress(examples.sides[0], examples.part(part)))):
+            raise ValueError(f"{path}: all sentences of the part {part} are blank; pass sentences")
     labels = defaultdict(set)
     for sentence, label in zip(*examples.sides, examples.labels, strict=True):
         labels[sentence].add(label)

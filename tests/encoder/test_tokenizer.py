@@ -89,6 +89,11 @@ def test_a_vocabulary_that_cannot_be_made(
     assert "\n" not in line and ".cc" not in line and "--character_coverage" not in line
 
 
+def test_an_empty_model_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="the model is empty"):
+        Tokenizer(b"")
+
+
 def test_pieces_say_what_they_stand_for(tokenizer: Tokenizer) -> None:
     pieces = tokenizer.pieces()
     assert len(pieces) == len(set(pieces)) == len(tokenizer) and pieces.count("") == 1

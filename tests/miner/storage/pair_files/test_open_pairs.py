@@ -130,6 +130,11 @@ def test_fields_by_language_and_by_name(tmp_path: Path) -> None:
     assert read(tmp_path / "b") == [("a", "b"), None, None, None]
     with pytest.raises(CorpusError, match=r"no fields of source and target among fr, de, en; name"):
         open_pairs(tmp_path / "a")
+    texts = [pa.array(["a"])] * 3
+    table = pa.table(texts, names=["source_text", "source_text", "target_text"])
+    pq.write_table(table, tmp_path / "c.parquet")
+    with pytest.raises(CorpusError, match=r"c\.parquet: has several columns 'source_text'; rename"):
+        open_pairs(tmp_path / "c.parquet")
 
 
 def test_records_that_no_output_can_express_are_not_pairs(tmp_path: Path) -> None:
