@@ -311,6 +311,19 @@ def test_a_recipe_checks_its_rates(weight: float) -> None:
         Recipe(files={"a-b": ()}, pair_weights={"a-b": weight})
 
 
+def test_a_recipe_names_the_pairs_that_can_be_weighted() -> None:
+    with pytest.raises(ValueError, match=r"^--pair-weight b: is not trained on; choose among a-b$"):
+        Recipe(files={"a-b": ()}, pair_weights={"b": 2})
+
+
+def test_the_help_gives_the_most_common_default_first(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "attention; default: 1, transformer 3)" in told
+    assert "0 to 1 (default: 0.001, bag 0.002, transformer 0.0005)" in told
+
+
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
 def test_sentences_of_the_vocabulary_are_drawn_by_a_power_of_their_number(exponent: float) -> None:
     sizes = 900, 100

@@ -300,11 +300,11 @@ def test_options_from_a_file(table: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("fdr 0.5", "run.toml: not TOML ("),
+        ("fdr 0.5", "run.toml: is not TOML ("),
         ("speed = 1", "run.toml: unknown option 'speed'; use one of source, target"),
         ("all = 1", "run.toml: all must be true or false, not 1"),
-        ("run = 1", "run.toml: 'run' must be tables [[run]]"),
-        ("run = []", "run.toml: 'run' must be tables [[run]]"),
+        ("run = 1", "run.toml: 'run' must be tables; write [[run]]"),
+        ("run = []", "run.toml: 'run' must be tables; write [[run]]"),
     ],
 )
 def test_bad_files_of_options(
