@@ -107,7 +107,7 @@ def load_encoder(
         )
     if parts:
         return load_joined(parts, precision=precision)
-    if colon and kind == "st":
+    if kind == "st" and location:
         from encoder.adapters import SentenceTransformerEncoder
 
         return SentenceTransformerEncoder(location, precision)

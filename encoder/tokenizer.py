@@ -4,6 +4,7 @@ Axes in this package: ``S`` sentences, ``T`` tokens in all, ``V`` vocabulary row
 """
 
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
@@ -82,6 +83,8 @@ class Tokenizer:
     def __init__(self, model: bytes) -> None:
         import sentencepiece
 
+        if not model:
+            raise RuntimeError("the model is empty")
         self.model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
@@ -134,10 +137,10 @@ def train_tokenizer(
             minloglevel=1,
         )
     except RuntimeError as error:
-        message = str(error).rpartition("] ")[2]
-        reason = message.partition(". Increase vocab_size")[0] or "the text is empty"
-        raise ValueError(
-            f"no vocabulary of {vocabulary_size} subwords can be made of this text: {reason}; pass "
-            "another --vocabulary-size, or more text"
-        ) from error
+        reason = str(error).rpartition("] ")[2] or "the text is empty"
+        if most := re.search(r"<= (\d+)", reason):
+            reason = f"this text yields at most {most[1]} subwords; lower it, or use more text"
+        elif least := re.search(r"vs (\d+)", reason):
+            reason = f"this text needs at least {least[1]} subwords; increase it"
+        raise ValueError(f"--vocabulary-size {vocabulary_size}: {reason}") from error
     return model.getvalue()

@@ -152,11 +152,13 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     """Score mined pairs as LASER's bucc.py does.
 
-    If ``output`` is not None, the ids of the extracted pairs are written to it or replace it.
+    A pair counts once, with its best score. A pair whose source or target occurs repeatedly, or
+    not at all, among the sentences of its side is dropped. If ``output`` is not None, the ids of
+    the extracted pairs are written to it or replace it.
 
     Raises:
-        ValueError: The pairs are not in .tsv, ``options`` has no sides, or a file is missing or
-            malformed.
+        ValueError: The pairs are not in .tsv, ``options`` has no sides, a file is missing or
+            malformed, or gold ids are not in ``sides``.
         OutputError: ``output`` cannot be written.
     """
     if pairs_format(options.pairs) != ".tsv":

@@ -25,11 +25,11 @@ def addresses_in(text: str) -> set[str]:
     if "@" not in text and "://" not in text and "www." not in text.lower():
         return set()  # most texts; ten times as fast as a search
     matches = _ADDRESS.finditer(text)
-    return {_bare(match[0]) if match[1] else match[0].lower() for match in matches}
+    return {_bare(match[0]) if match[1] else match[0].lower() for match in matches} - {""}
 
 
 def _bare(address: str) -> str:
     # A percent sign may encode a character that ends an address, such as a Chinese letter.
     decoded = _DECODED.match(unquote(address))
-    bare = decoded[0].rstrip(" .,;:!?*_~/") if decoded else ""
-    return _TO_HOST.sub(lambda start: start[1].lower(), bare, count=1)
+    bare = _TO_HOST.sub(lambda start: start[1].lower(), decoded[0] if decoded else "", count=1)
+    return bare.rstrip(" .,;:!?*_~/")

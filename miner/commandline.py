@@ -144,6 +144,17 @@ def parse_number(text: str) -> float:
         return math.nan
 
 
+def parse_threshold(text: str) -> float:
+    """Parse text like ``float``.
+
+    Raises:
+        ArgumentTypeError: The text is not a number, or is NaN.
+    """
+    if math.isnan(number := parse_number(text)):
+        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}")
+    return number
+
+
 def reject_repeats(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
     """Return the name and value pairs of a repeatable option as a dictionary.
 

@@ -1,9 +1,10 @@
 """Find thresholds of few digits that select given pairs."""
 
 import math
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 
 MAX_DECIMALS = 20
+EXACT = Context(prec=400)  # digits of any float, with MAX_DECIMALS
 
 
 def shortest_between(kept: float, dropped: float) -> float:
@@ -16,7 +17,7 @@ def shortest_between(kept: float, dropped: float) -> float:
     assert dropped < kept, f"no threshold keeps {kept} and drops {dropped}"
     for decimals in range(MAX_DECIMALS):
         unit = Decimal(1).scaleb(-decimals)
-        below = float(Decimal(kept).quantize(unit, ROUND_CEILING) - unit)
+        below = float(EXACT.subtract(Decimal(kept).quantize(unit, ROUND_CEILING, EXACT), unit))
         if dropped <= below < kept:
             return below
     return dropped if math.isfinite(dropped) else math.nextafter(kept, -math.inf)

@@ -76,6 +76,8 @@ class MiningOptions:
         margin_scope: Scope of the neighbours that margins use, None for ``scope``.
         document_pairs: File of document pairs; None with ``scope`` "document" to find the pairs.
         document_threshold: Minimum score of document pairs that the run finds.
+        alignment: "free" or "monotone"; "lines" in ``adit rate``, where line i of both corpora is
+            a pair, and all pairs are kept unless ``threshold`` or ``fdr`` is given.
         memory: Limit in bytes, None for half of the machine's memory.
         rows_per_shard: Maximum sentences per shard; memory may require fewer.
         runner: Beam's name of another engine, with its ``beam_options``; None for this machine.

@@ -127,7 +127,7 @@ class Keeper:
         best_by = self.best_by.name
         is_best = self.best_by.best([one[best_by] for one in (*state.history, entry)])
         texts = [f"{name} {value:.3f}" for name, value in figures.items()]
-        texts += [f"{one.title} {100 * means[one.name]:.2f} %" for one in self.measures]
+        texts += [f"{one.title} {100 * means[one.name]:.2f}%" for one in self.measures]
         remark = "" if is_best else "; not the best"
         logger.info("step %d: %s, %.0f s%s", state.step, ", ".join(texts), state.seconds, remark)
         state.history.append({**entry, "seconds": round(state.seconds, 1), "best": is_best})

@@ -414,6 +414,20 @@ class TaskBeside:
     folder: Path
     weight: float = 1.0
 
+    def check(self) -> None:
+        """Check the name and the weight.
+
+        Raises:
+            ValueError: The name is unknown, or the weight is not a finite number above 0.
+        """
+        if self.name not in AUXILIARY_TASKS:
+            known = ", ".join(AUXILIARY_TASKS)
+            raise ValueError(f"--task {self.name}: is unknown; choose one of {known}")
+        if not 0 < self.weight < math.inf:
+            raise ValueError(
+                f"--task {self.name}: the weight is {self.weight}; expected a finite number above 0"
+            )
+
 
 def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
     """Return auxiliary tasks by unique names, in order.
@@ -474,11 +488,7 @@ class Recipe(ValidatedOptions):
             if not 0 <= weight <= 1:
                 raise ValueError(f"--corpus-weight {name}={weight}: expected 0 to 1")
         for task in self.tasks.values():
-            if task.name not in AUXILIARY_TASKS or not 0 < task.weight < math.inf:
-                raise ValueError(
-                    f"--task {task.name} of weight {task.weight}: expected a finite weight above "
-                    f"0, and one of {', '.join(AUXILIARY_TASKS)}"
-                )
+            task.check()
             if objective.one_sided or objective.apart:
                 raise ValueError(
                     f"--task {task.name} conflicts with --objective {objective.name}, which trains "
@@ -489,8 +499,8 @@ class Recipe(ValidatedOptions):
                 f"--objective {objective.name} samples all languages equally; omit --pair-weight"
             )
         for name, weight in self.pair_weights.items():
-            if name not in self.files or not 0 < weight < math.inf:
-                raise ValueError(
-                    f"--pair-weight {name}={weight}: expected more than 0, and one of "
-                    f"{', '.join(self.files)}"
-                )
+            if name not in self.files:
+                known = ", ".join(self.files)
+                raise ValueError(f"--pair-weight {name}: is not trained on; choose among {known}")
+            if not 0 < weight < math.inf:
+                raise ValueError(f"--pair-weight {name}={weight}: expected a finite number above 0")

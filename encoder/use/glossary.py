@@ -212,7 +212,7 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
 def _config(folder: Path) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        is_known = config["format"] == FORMAT
+        is_known = config["format"] == FORMAT and {"sha256", "bundled", "languages"} <= {*config}
     except (OSError, ValueError, KeyError, TypeError):
         is_known = False
     if not is_known:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from miner.commandline import command, parse_number
+from miner.commandline import command, parse_threshold
 
 if TYPE_CHECKING:
     from eval.scoring import SideFiles
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(f"--{name}-ids", type=Path, metavar="FILE", help=text)
     add = parser.add_mutually_exclusive_group().add_argument
     text = "extract pairs above T (default: all)"
-    add("--threshold", type=_threshold, metavar="T", help=text)
+    add("--threshold", type=parse_threshold, metavar="T", help=text)
     text = "use the threshold with the best F1 on these gold pairs"
     add("--optimize", action="store_true", help=text)
     add = parser.add_argument
@@ -45,12 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "extracted, and duplicate sentences are skipped; the signature goes to stderr"
     )
     add("--compat", choices=["laser"], help=text)
-
-
-def _threshold(text: str) -> float:
-    if math.isnan(parse_number(text)):
-        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}")
-    return float(text)
 
 
 def _sides(args: argparse.Namespace) -> "tuple[SideFiles, SideFiles] | None":

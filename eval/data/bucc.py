@@ -179,7 +179,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
         ValueError: ``directory`` is not a folder, or contains no complete split.
     """
     if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory; pass a folder")
+        raise ValueError(f"{directory}: folder not found")
     pairs: dict[str, dict[str, BuccFiles]] = {}
     for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
         match = _GOLD.fullmatch(path.name)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from miner.arrays import FloatArray, IntArray, Mask
+from miner.commandline import parse_number
 from miner.storage.streams import read_lines
 
 TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
@@ -46,10 +46,8 @@ class Examples:
         Raises:
             ValueError: A label is not a finite number from ``lowest`` to ``highest``.
         """
-        scores = np.full(len(self.labels), np.nan)
+        scores = np.array([*map(parse_number, self.labels)], dtype=np.float64)
         for row, label in enumerate(self.labels):
-            with suppress(ValueError):
-                scores[row] = float(label)
             if not (np.isfinite(scores[row]) and lowest <= scores[row] <= highest):
                 files = ", ".join(map(str, self.files))
                 bounds = "" if math.isinf(highest) else f" from {lowest} to {highest}"

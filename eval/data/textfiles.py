@@ -47,7 +47,7 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
         ValueError: ``directory`` is not a folder.
     """
     if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory; pass a folder")
+        raise ValueError(f"{directory}: folder not found")
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}
     return {path: match for path, match in matches.items() if match}
 

@@ -1,6 +1,5 @@
 """A finished run, read from its work folder."""
 
-import json
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
@@ -19,7 +18,7 @@ from miner.choices import LINES, MONOTONE, SCORES
 from miner.filters import Suspects, occurrences
 from miner.given import lines_of
 from miner.storage import layout
-from miner.storage.artefacts import open_artefact
+from miner.storage.artefacts import open_artefact, read_json
 from miner.storage.layout import IDENTICAL, PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_tables import pairs_of
 from miner.storage.places import Place
@@ -30,9 +29,10 @@ Texts = tuple[list[str], list[str]]
 
 
 class PairFile:
-    """The file ``name`` of pairs, best first, in the artefact ``folder``.
+    """The file ``name`` of pairs in the artefact ``folder``.
 
-    It is read when it is needed. If it changed, a ValueError is raised.
+    Pairs are best first. In the file ``REJECTED``, the filtered pairs and then the identical pairs
+    are best first. It is read when it is needed. If it changed, a ValueError is raised.
     """
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
@@ -43,12 +43,12 @@ class PairFile:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """All pairs, best first."""
+        """All pairs, in file order."""
         return pairs_of(self._file.read())
 
     @property
     def scores(self) -> FloatArray:
-        """The scores of all pairs, float64 (P,), best first."""
+        """The scores of all pairs, float64 (P,), in file order."""
         scores: FloatArray = self._file.read(columns=["score"])["score"].to_numpy()
         return scores
 
@@ -248,7 +248,7 @@ def open_run(directory: Place) -> Run:
         raise ValueError(
             f"{directory}: contains no finished run; pass the --work-dir of a finished run"
         )
-    summary = json.loads(work.summary.read_text(encoding="utf-8"))
+    summary = read_json(work.summary)
     if "written" not in summary:
         raise ValueError(
             f"{directory}: the run is by an earlier version of Adit, which selected pairs "

@@ -97,7 +97,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--train-lang", metavar="XX", help="training language (default: English)")
     add_list(parser, "--lang", "XX", "languages to test (default: all)")
-    text = "logistic: regression; mlp: one layer of 10; mlp-512: two of 512 (default: logistic)"
+    text = (
+        "logistic: logistic regression; mlp: a hidden layer of 10 units; mlp-512: two of 512 "
+        "(default: logistic)"
+    )
     add("--classifier", choices=CLASSIFIERS, default="logistic", help=text)
     text = "also train on shares of each language's own data, with and without the first language"
     add("--few-shot", action="store_true", help=text)

@@ -32,8 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_bucc_data(parser)
     add = parser.add_argument
-    add("--tune", default="sample", metavar="SPLIT", help="split for thresholds (default: sample)")
-    add("--test", default="training", metavar="SPLIT", help="split to measure (default: training)")
+    text = "split on which thresholds are chosen (default: sample)"
+    add("--tune", default="sample", metavar="SPLIT", help=text)
+    text = "split on which filters are measured (default: training)"
+    add("--test", default="training", metavar="SPLIT", help=text)
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

@@ -20,8 +20,8 @@ Learned = TypeVar("Learned")
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
     """Add the option ``--classifier``, one of ``CLASSIFIERS``."""
     text = (
-        "logistic: regression, penalty chosen on held-out data; mlp: one hidden layer, "
-        f"width and dropout chosen there (default: {default})"
+        "logistic: logistic regression, whose penalty is chosen on held-out data; mlp: a hidden "
+        f"layer, whose width and dropout are chosen there (default: {default})"
     )
     parser.add_argument("--classifier", choices=CLASSIFIERS, default=default, help=text)
 

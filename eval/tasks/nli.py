@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--head", type=Path, metavar="ENCODER", help=text)
     add("--train-lang", default="en", metavar="XX", help="training language (default: en)")
     add_list(parser, "--lang", "XX", "languages to test (default: all)")
-    text = "logistic: regression; mlp: hidden layers of 512 and 384 (default: mlp)"
+    text = "logistic: logistic regression; mlp: hidden layers of 512 and 384 units (default: mlp)"
     add("--classifier", choices=CLASSIFIERS, default="mlp", help=text)
     text = "also combine premises in one language with hypotheses in another, for all languages"
     add("--matrix", action="store_true", help=text)

@@ -9,6 +9,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +64,11 @@ def prepare(args: argparse.Namespace) -> Suite:
     require("sklearn")
     names = args.set or FILES
     paths = {name: first_file([args.directory], f"{FILES[name]}.txt") for name in names}
-    if missing := [FILES[name] for name in args.set or () if paths[name] is None]:
-        raise ValueError(f"{args.directory}: no {missing[0]}.txt; omit the set, or pass its folder")
+    if missing := [name for name in args.set or () if paths[name] is None]:
+        raise ValueError(
+            f"{args.directory}: no {FILES[missing[0]]}.txt; omit --set {missing[0]}, or pass its "
+            "folder"
+        )
     sets = {name: _read(path) for name, path in paths.items() if path is not None}
     if not sets:
         raise ValueError(f"{args.directory}: no probing task; expected bigram_shift.txt or others")
@@ -91,6 +95,8 @@ def _read(path: Path) -> Examples:
     for part in PARTS:
         if not examples.part(part).any():
             raise ValueError(f"{path}: no line of the part {part}; expected tr, va and te")
+        if not any(map(str.strip, compress(examples.sides[0], examples.part(part)))):
+            raise ValueError(f"{path}: all sentences of the part {part} are blank; pass sentences")
     labels = defaultdict(set)
     for sentence, label in zip(*examples.sides, examples.labels, strict=True):
         labels[sentence].add(label)

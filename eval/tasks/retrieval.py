@@ -1,7 +1,7 @@
 """Measure how often search finds a translation, by P@1, P@5 and P@10."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,13 @@ from encoder.rows import normalize_rows, sum_rows
 from encoder.words import WordEncoder
 from eval.data.textfiles import fingerprint
 from eval.metrics.similarity import mean_of_nearest
-from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
+from eval.tasks.aligned import (
+    AlignedTexts,
+    add_aligned_data,
+    encoded_sides,
+    fields_of_texts,
+    load_texts,
+)
 from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 from eval.tasks.suite import Figure, Suite, mean_figure
 from miner.arrays import IntArray, Matrix
@@ -19,6 +25,8 @@ from miner.storage.streams import read_lines
 
 DEPTHS = (1, 5, 10)
 BLOCK_ROWS = 1024
+
+Texts = Mapping[str, Sequence[str]]
 
 
 def translation_ranks(
@@ -34,10 +42,6 @@ def translation_ranks(
     Raises:
         ValueError: There are fewer than ``others`` other targets.
     """
-    if others is not None and others > len(target) - 1:
-        raise ValueError(
-            f"--others {others}: the text has {len(target) - 1} other sentences; pass fewer, or all"
-        )
     means = mean_of_nearest(target, source) / 2 if csls else np.float32(0)
     ranks = np.empty(len(source), dtype=np.int64)
     for start in range(0, len(source), BLOCK_ROWS):
@@ -65,7 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "number of other sentences to search per translation, or all (default: 999)"
     add("--others", type=_number_or_all, default=999, metavar="K", help=text)
-    more = "more sentences to search in a language, without translations"
+    more = (
+        "file of more sentences to search in a language, one per line, whose translations are not "
+        "in DIR"
+    )
     add_files_of_languages(parser, "--more", more)
     idf = (
         "use mean word vectors, weighted by inverse document frequency in these sentences of each "
@@ -79,20 +86,30 @@ def _number_or_all(text: str) -> int | None:
     return None if text == ALL else positive(text)
 
 
+def _check(data: AlignedTexts, others: int | None, more: Texts, idf: Texts) -> None:
+    names = data.languages
+    for option, texts in (("--more", more), ("--idf", idf)):
+        if unknown := sorted(texts.keys() - {*names}):
+            expected = ", ".join(sorted(names))
+            raise ValueError(f"{option} {unknown[0]}=...: is not a language here; use {expected}")
+    if idf and (lacking := sorted({*names} - idf.keys())):
+        raise ValueError(f"--idf: no file of {lacking[0]}; pass one of each language, or omit it")
+    fewest = min(len(data.texts[name]) + len(more.get(name, ())) for name in names) - 1
+    if others is not None and others > fewest:
+        raise ValueError(
+            f"--others {others}: the text has {fewest} other sentences; pass fewer, or all"
+        )
+
+
 def prepare(args: argparse.Namespace) -> Suite:
     """Load aligned texts, to search from each language to English and back.
 
     Raises:
-        ValueError: ``--more`` or ``--idf`` does not fit the texts.
+        ValueError: ``--more``, ``--idf`` or ``--others`` does not fit the texts.
     """
     data, english = load_texts(args)
     more, idf_texts = (by_language(files, read_lines) for files in (args.more, args.idf))
-    names = data.languages
-    if not {*names} >= more.keys() or idf_texts.keys() not in (set(), {*names}):
-        expected = ", ".join(sorted(names))
-        raise ValueError(
-            f"--more, --idf: pass files of the languages {expected} only, for --idf one of each"
-        )
+    _check(data, args.others, more, idf_texts)
 
     def embed(model: Encoder, sentences: Sequence[str], language: str) -> Matrix:
         if not idf_texts:
@@ -119,7 +136,13 @@ def prepare(args: argparse.Namespace) -> Suite:
             fields[name] = f"{sum(map(len, texts.values()))}-{digest}"
     after = [f"P@{depth}" for depth in DEPTHS[1:]]
     return Suite(
-        "retrieval", fields, measure, label="pair", figure="P@1", after=after, languages=names
+        "retrieval",
+        fields,
+        measure,
+        label="pair",
+        figure="P@1",
+        after=after,
+        languages=data.languages,
     )
 
 

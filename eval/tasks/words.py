@@ -4,6 +4,7 @@ Similarity is correlated with human scores. Target words are of --vocabulary and
 """
 
 import argparse
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from eval.tasks import suite
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
 from eval.tasks.suite import Figure, Suite, mean_figure, published
 from miner.arrays import FloatArray, Matrix
+from miner.commandline import parse_number
 from miner.storage.streams import read_lines
 
 DOUBTFUL = frozenset({"pn", "nw"})  # names and non-words (Kementchedjhieva et al. 2019)
@@ -127,10 +129,7 @@ def _scored(
 
 
 def _is_number(text: str) -> bool:
-    try:
-        return bool(np.isfinite(float(text)))
-    except ValueError:
-        return False
+    return math.isfinite(parse_number(text))
 
 
 def read_vocabulary(path: Path) -> list[str]:

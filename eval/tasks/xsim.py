@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     aligned.add_aligned_data(parser)
     text = (
-        "search between every two languages by this margin instead (includes English if --lang "
-        "names it, or without --lang)"
+        "search between every two languages, by this margin only, instead of between each language "
+        "and English (which is among them if --lang names it, or without --lang)"
     )
     parser.add_argument("--matrix", choices=MARGINS, help=text)
 

@@ -52,8 +52,12 @@ TRIAL_SECONDS = 120  # the first use of a GPU may compile
 def check_index(text: str) -> None:
     """Check that FAISS knows a factory string and its search parameters.
 
+    Parameters are ``NAME=NUMBER``, joined by commas, after a colon. A number is a whole number of
+    1 to 999,999,999, without a sign or leading zeros.
+
     Raises:
-        ValueError: FAISS does not know them, or a number is 0 or has more than nine digits.
+        ValueError: FAISS does not know the string or a parameter, a number is another one, or a
+            parameter is ``ht``, the Hamming threshold of polysemous codes, which are not trained.
     """
     factory, colon, parameters = text.partition(":")
     refusal = (

@@ -182,6 +182,21 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
     raise ArtefactError(f"{path}: not a seal of Adit; delete the folder {folder} to rebuild it")
 
 
+def read_json(path: Place) -> Any:  # noqa: ANN401 - JSON has values of many types
+    """Read a JSON file of a work folder.
+
+    Raises:
+        ValueError: The file is damaged.
+        OSError: The file is missing, or cannot be read.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            f"{path}: is damaged ({error}); delete it, and rerun the command of the run"
+        ) from error
+
+
 def write_array(path: Path, values: NDArray[Any]) -> None:
     """Write or replace an ``.npy`` file of an array (n, ...), row-major."""
     with npy_rows(path) as append:

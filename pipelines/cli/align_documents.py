@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and TGT contain many documents, and OUT must end in .jsonl."
     )
     add = parser.add_argument
-    add_corpora(parser, "document with one sentence per line, or as records", "its translation")
+    add_corpora(
+        parser, "document: one sentence per line, or records, as for adit mine", "its translation"
+    )
     add("-o", "--output", type=place, metavar="OUT", help="output file (default: standard output)")
     add_encoder(parser)
     add_languages(parser)

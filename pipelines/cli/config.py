@@ -63,10 +63,10 @@ def _runs(path: Place) -> Iterator[Mapping[str, Any]]:
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not TOML ({error})") from error
+        raise ValueError(f"{path}: is not TOML ({error}); correct it") from error
     runs = values.pop("run", [{}])
     if not (runs and isinstance(runs, list) and all(isinstance(run, dict) for run in runs)):
-        raise ValueError(f"{path}: 'run' must be tables [[run]]")
+        raise ValueError(f"{path}: 'run' must be tables; write [[run]]")
     for run in runs:
         yield values | run
 

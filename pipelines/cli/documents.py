@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from miner.choices import FREE, MONOTONE
-from miner.commandline import command
+from miner.commandline import command, parse_threshold
 from miner.language_codes import base_language, parse_option
 from miner.storage.layout import CORPUS, DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from miner.storage.places import Place, place
@@ -84,7 +84,14 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
     arguments.add_input_formats(parser)
     add, low = parser.add_argument, MiningOptions.document_threshold
     text = f"keep pairs with a score, up to 1, of at least T (default: {low})"
-    add("--threshold", dest="document_threshold", type=float, default=low, metavar="T", help=text)
+    add(
+        "--threshold",
+        dest="document_threshold",
+        type=parse_threshold,
+        default=low,
+        metavar="T",
+        help=text,
+    )
     parser.set_defaults(work_dir=None, runner=None, scope=DOCUMENT)
 
 

@@ -25,7 +25,7 @@ from pipelines.cli import running
 from pipelines.cli.arguments import add_columns, add_languages, add_output
 from pipelines.cli.running import shown_output, supports_pipes
 from pipelines.options import WORDS, CorpusOptions, check_files, check_kept
-from pipelines.progress import Monitor
+from pipelines.progress import Monitor, counted
 
 if TYPE_CHECKING:
     from miner.storage.pair_files.base import FilePair, PairFile
@@ -127,7 +127,7 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     reasons: Counter[str] = Counter()
     wrong = 0.0
 
-    def counted() -> Iterator[RatedLine]:
+    def rated() -> Iterator[RatedLine]:
         nonlocal wrong
         with monitor.stage("rate", None, "lines") as meter:
             for line in rater.rate_lines(chain(first, read)):
@@ -137,7 +137,7 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
                 yield line
 
     with _output_file(args) as file:
-        write_lines(file, pairs.header, counted(), add_texts=args.repair)
+        write_lines(file, pairs.header, rated(), add_texts=args.repair)
     if not args.quiet:
         total, kept = reasons.total(), reasons.pop("", 0)
         counts = [f"{total:,} read", f"{kept:,} kept"]
@@ -257,7 +257,7 @@ def convert_pairs(args: argparse.Namespace) -> int:
         written = write_pairs(args.output, tables, origin=origin, schema=schema, stream=stream)
     if not args.quiet:
         skipped = ", ".join(f"{count:,} {problem}" for problem, count in problems.items())
-        sys.stderr.write(f"{shown_output(args)}: {written:,} pairs written\n")
+        sys.stderr.write(f"{shown_output(args)}: {counted(written, 'pairs')} written\n")
         if skipped:
             sys.stderr.write(f"skipped: {skipped}; the first is {first_problem}\n")
     return 0

@@ -6,6 +6,7 @@ import argparse
 import itertools
 import math
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import Field
 from pathlib import Path
@@ -53,10 +54,10 @@ HELP = {
     "--start": "base encoder, whose subwords and weights training starts from; "
     "named as for --teacher; also pass its --architecture and --dim; of a bag its --ngram-rows; of "
     "a network its --layers, without --ngram-rows; of a bilstm also its --word-dim",
-    "--tatoeba": "during training, measure the error rate of adit evaluate tatoeba in the trained "
-    "languages",
-    "--bucc": "during training, measure the best F1 of any threshold on the split on which adit "
-    "evaluate bucc tunes: training, if DIR has it",
+    "--tatoeba": "folder with tatoeba.xxx-eng.xxx and .eng, to measure the error rate of adit "
+    "evaluate tatoeba in the trained languages during training",
+    "--bucc": "folder with xx-en/xx-en.SPLIT.xx, .en and .gold, to measure the F1 of mining by the "
+    "best threshold during training, on the split that adit evaluate bucc tunes on",
     "--best-by": "measure that selects the encoder written to OUT, as a mean over the languages; "
     "tatoeba_error and bucc_f1 require --tatoeba and --bucc "
     f"(default: {training.HELD_OUT_ERROR}; for mlm, tlm and clm {training.PERPLEXITY}, for nli "
@@ -124,9 +125,9 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
         defaults: list[Any] = [option.default for option in by_kind.values()]
         is_list = isinstance(first.default, tuple)
         texts = [",".join(value) if is_list else str(value) for value in defaults]
-        default = texts[0]
-        if len(set(texts)) > 1:
-            default = ", ".join(f"{kind} {text}" for kind, text in zip(by_kind, texts, strict=True))
+        [(common, _)] = Counter(texts).most_common(1)
+        named = zip(by_kind, texts, strict=True)
+        default = ", ".join([common, *(f"{kind} {text}" for kind, text in named if text != common)])
         only = "" if len(by_kind) == len(kinds) else f"for {', '.join(by_kind)}; "
         group.add_argument(
             f"--{name.replace('_', '-')}",
@@ -206,7 +207,7 @@ def _train(args: argparse.Namespace) -> int:
         )
     for name, parts in best.items():
         for part, value in sorted(parts.items()):
-            sys.stdout.write(f"{part}\t{name}\t{100 * value:.2f} %\n")
+            sys.stdout.write(f"{part}\t{name}\t{100 * value:.2f}%\n")
     return 0
 
 
@@ -263,7 +264,8 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
     default = making.MapOptions.refinements
     text = f"number of times to refit the map to mutual nearest neighbours (default: {default})"
     add("--refinements", type=int, default=default, metavar="N", help=text)
-    add("--vec", type=Path, metavar="DIR", help="also write the mapped vectors to DIR/XX.vec")
+    text = "also write each language's mapped word vectors, as text, to DIR/XX.vec"
+    add("--vec", type=Path, metavar="DIR", help=text)
     add_fields(parser.add_argument_group("word vectors"), {"": WordOptions})
     add_common_options(parser)
 

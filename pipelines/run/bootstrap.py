@@ -21,6 +21,7 @@ from encoder.training.options import Recipe, training_options
 from encoder.training.reading import PAIR
 from encoder.training.recipe import train_encoder
 from encoder.training.state import check_identity
+from miner.storage.artefacts import read_json
 from miner.storage.atomic import atomic_file, check_folder, write_text
 from miner.storage.documents.split import open_side
 from pipelines.making_options import BootstrapOptions
@@ -100,7 +101,7 @@ def _begin(options: BootstrapOptions, folder: Path) -> None:
     path = folder / "options.json"
     if not path.exists():
         write_text(path, json.dumps(identity, indent=1) + "\n")
-    check_identity(folder, json.loads(path.read_text(encoding="utf-8")), identity, "a bootstrap")
+    check_identity(folder, read_json(path), identity, "a bootstrap")
 
 
 def _check_known(options: BootstrapOptions, known: Path) -> None:
@@ -109,7 +110,7 @@ def _check_known(options: BootstrapOptions, known: Path) -> None:
     name = "-".join(options.languages)
     if name not in known.name.split(".") or not PAIR.fullmatch(name):
         raise ValueError(
-            f"{known}: name lacks the languages {name}; rename it, such as known.{name}.tsv.xz"
+            f"{known}: name lacks the languages {name}; rename it to known.{name}.tsv.xz"
         )
 
 
@@ -118,7 +119,7 @@ def _mine_round(
 ) -> dict[str, Any]:
     seal = folder / "round.json"
     if seal.exists():
-        return json.loads(seal.read_text(encoding="utf-8"))
+        return read_json(seal)
     mined, trusted, kept = (_pairs(options, folder, kind) for kind in ("mined", "trusted", "kept"))
     mined.parent.mkdir(parents=True, exist_ok=True)
     source, target = (

@@ -21,6 +21,7 @@ from miner.storage.atomic import check_folder
 from miner.storage.corpus.entities import escaped_levels
 from miner.storage.documents.split import open_side
 from miner.storage.places import Place
+from miner.storage.streams import read_lines
 from miner.threads import run_in_threads
 from pipelines import making_options as making
 from pipelines.making_options import MapOptions
@@ -30,7 +31,6 @@ from pipelines.stages.reading.language import read_beginning
 logger = logging.getLogger(__name__)
 
 PROGRESS = "training"  # subfolder of the encoder's, from which learning resumes
-ADVICE = f"pass a file or one of {', '.join(making.STARTS)}"
 
 
 def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
@@ -96,14 +96,11 @@ def _make_map(source: WordVectors, target: WordVectors, options: MapOptions) -> 
 
 
 def _read_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[IntArray, IntArray]:
-    try:
-        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: dictionary cannot be read ({error}); {ADVICE}") from error
+    lines = [line.split() for line in read_lines(path)]
     own, other = ({word: row for row, word in enumerate(side.words)} for side in (source, target))
     for number, line in enumerate(lines, start=1):
         if len(line) < 2:
-            raise ValueError(f"{path}:{number}: expected a word and its translation")
+            raise ValueError(f"{path} line {number}: expected a word and its translation")
     rows = [(own[one], other[two]) for one, two, *_ in lines if one in own and two in other]
     if not rows:
         raise ValueError(
@@ -126,7 +123,8 @@ def _check_options(options: MapOptions) -> None:
     if options.vec is not None:
         check_folder(options.vec)
     if options.start not in making.STARTS and not Path(options.start).is_file():
-        raise ValueError(f"--start {options.start}: file not found; {ADVICE}")
+        starts = ", ".join(making.STARTS)
+        raise ValueError(f"--start {options.start}: file not found; pass a file or one of {starts}")
 
 
 def _read_sides(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, WordVectors]]:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from miner.commandline import error_line
+from miner.storage.artefacts import read_json
 from miner.storage.atomic import naming_errors, write_text
 from miner.storage.layout import WorkFolder
 from miner.storage.places import Place, RemotePath, remove_tree, tree_files
@@ -136,7 +137,7 @@ def read_stages(folder: WorkFolder) -> list[StageState]:
     notes = [note for note in _notes(folder.progress) if "made" in note]
     states: dict[str, StageState] = {}
     made: dict[str, int] = {}
-    for name, source in json.loads(path.read_text(encoding="utf-8"))["elements"].items():
+    for name, source in read_json(path)["elements"].items():
         stage_notes = [note for note in notes if note["stage"] == name]
         done = {note["element"]: note["made"] for note in stage_notes}
         made[name] = sum(done.values())

@@ -12,7 +12,7 @@ from miner.choices import FREE, LINES, MONOTONE
 from miner.commandline import product_version
 from miner.judge.prior import LIKELY
 from miner.knn.method import AUTO
-from miner.storage.artefacts import open_artefact
+from miner.storage.artefacts import open_artefact, read_json
 from miner.storage.atomic import atomic_file, write_text
 from miner.storage.layout import MINED, SIDES, WorkFolder
 from miner.storage.places import Place
@@ -115,7 +115,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
     """Read a finished run's ``run.json``, or raise FileNotFoundError."""
-    return json.loads(WorkFolder(work_dir).summary.read_text(encoding="utf-8"))
+    return read_json(WorkFolder(work_dir).summary)
 
 
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:

@@ -69,8 +69,12 @@ def test_case_and_width_are_folded(tokenizer: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("text", "size", "reason"),
     [
-        (["few words only"] * 9, 5_000, "Vocabulary size too high (5000)."),
-        (["few words only"] * 9, 4, "Vocabulary size is smaller than required_chars."),
+        (
+            ["few words only"] * 9,
+            5_000,
+            "this text yields at most 13 subwords; lower it, or use more text",
+        ),
+        (["few words only"] * 9, 4, "this text needs at least 12 subwords; increase it"),
         ([], 100, "the text is empty"),
         (["", " "], 100, "the text is empty"),
     ],
@@ -81,8 +85,13 @@ def test_a_vocabulary_that_cannot_be_made(
     with pytest.raises(ValueError) as caught:
         train_tokenizer(text, vocabulary_size=size)
     line = str(caught.value)
-    assert line.startswith(f"no vocabulary of {size} subwords can be made of this text: {reason}")
+    assert line == f"--vocabulary-size {size}: {reason}"
     assert "\n" not in line and ".cc" not in line and "--character_coverage" not in line
+
+
+def test_an_empty_model_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="the model is empty"):
+        Tokenizer(b"")
 
 
 def test_pieces_say_what_they_stand_for(tokenizer: Tokenizer) -> None:

@@ -71,7 +71,7 @@ def test_different_addresses(text: str, other: str) -> None:
     assert addresses_in(text) != addresses_in(other)
 
 
-@pytest.mark.parametrize("text", ["", "z.B. 10:30 @ home", "www. a@b x://y", "Node.js"])
+@pytest.mark.parametrize("text", ["", "z.B. 10:30 @ home", "www. a@b x://y", "Node.js", "http:///"])
 def test_no_address(text: str) -> None:
     assert addresses_in(text) == set()
 

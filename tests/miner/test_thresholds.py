@@ -35,6 +35,8 @@ def test_what_is_printed_keeps_the_pairs(scores: list[float], data: st.DataObjec
         (1.0, -math.inf, 0.0),
         (-3.25, -9.0, -4.0),
         (2.0, 1.99999, 1.99999),
+        (1e18, 0.5, 999999999999999872.0),
+        (1e300, -math.inf, math.nextafter(1e300, 0)),
         (1.07, 1.0700000000000001 - 2**-52 * 4, 1.07 - 2**-52),
     ],
 )

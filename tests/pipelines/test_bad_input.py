@@ -246,6 +246,7 @@ def test_a_work_dir_that_is_a_file(world: World, run: list[str], refused: Refuse
         (["src.txt", "-o", "no/a.npy"], "no/a.npy: folder not found:"),
         (["src.txt", "-o", "."], ": is a folder; pass a file in it"),
         (["src.txt", "-o", "a.npy", "--encoder", "x"], "encoder 'x' is unknown; use best"),
+        (["src.txt", "-o", "a.npy", "--encoder", "st:"], "encoder 'st:' is unknown; use best"),
         (["src.txt", "-o", "a.f16"], "the suffix .f16 is not for float32"),
     ],
 )

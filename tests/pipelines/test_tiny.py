@@ -86,7 +86,7 @@ def test_a_line_says_that_k_was_cut(tmp_path: Path, caplog: pytest.LogCaptureFix
         write_lines(target, ENGLISH[:2])
         arguments = [str(source), str(target), "-o", str(tmp_path / "o.tsv"), "-k", str(k)]
         assert adit(["mine", *arguments]) == 0
-        assert ("-k 5: a side has 2 sentences, which are all neighbours" in caplog.text) is said
+        assert ("-k 5: a side has 2 sentences, all neighbours of each" in caplog.text) is said
         caplog.clear()
 
 

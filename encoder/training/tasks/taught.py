@@ -35,7 +35,8 @@ class Taught(Task):
             raise ValueError("no teacher; pass an encoder with --teacher")
         if teacher.dim != setting.dim:
             raise ValueError(
-                f"--dim {setting.dim} is not the teacher's dimension; use --dim {teacher.dim}"
+                f"--dim {setting.dim}: the teacher has {teacher.dim} dimensions; pass --dim "
+                f"{teacher.dim}"
             )
         self._options = setting.options.objective
         self._languages = [text.name.partition("-")[0] for text in setting.texts]

@@ -97,9 +97,10 @@ def encode_both(
 
     ``source`` (N, D) and ``target`` (M, D) are unit rows. float32 codes without ``axes`` are the
     rows. For other codes, if ``centred``, each side's mean is subtracted first. If not, biases
-    contain only rounding errors, so products rank like bounds. ``axes``, float32 (D, D'), are
-    orthonormal columns, up to rounding. Codes are then coordinates of centred rows along them.
-    int8 codes of ``source`` may only be rows of a product, and codes of ``target`` its columns.
+    without ``axes`` contain only rounding errors, so products rank like bounds. ``axes``, float32
+    (D, D'), are orthonormal columns, up to rounding. Codes are then the coordinates of the rows
+    along them, and biases also contain the rests of the rows. int8 codes of ``source`` may only be
+    rows of a product, and codes of ``target`` its columns.
 
     Raises:
         ValueError: The precision is unknown, its products overflow or are wrong on this CPU, or the

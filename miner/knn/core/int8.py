@@ -281,8 +281,9 @@ def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, t
     """Transpose LANES lanes of LANES columns of codes into ``panels``.
 
     ``at`` are the first column and the first lane in ``codes``, int32 (C, depth). Lane i goes to
-    the positions from ``to + i COLUMNS`` in the flattened panels. ``raised``, one number in all
-    four bytes of an int32, is added to the codes.
+    the positions from ``to + i COLUMNS`` in the flattened panels. Columns past the last column of
+    ``codes`` are copies of it. ``raised``, one number in all four bytes of an int32, is added to
+    the codes.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

@@ -43,8 +43,8 @@ def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     A file is a pair of its path below ``folder`` and its place. Other paths are of hidden entries,
     of files about the corpus, such as README, of links to a folder that contains them, and of
     broken links. A folder's path ends in ``/``. Each folder is in the order of code points. Without
-    permission to list a folder, CorpusError is raised. If a local ``folder`` is missing or a file,
-    or a remote one cannot be listed, OSError is raised.
+    permission to list a folder or to see its files, CorpusError is raised. If a local ``folder`` is
+    missing or a file, or a remote one cannot be listed, OSError is raised.
     """
     files: list[NamedPlace] = []
     others: list[str] = []
@@ -58,11 +58,11 @@ def _list_files(
     above |= {_real_path(folder)}
     try:
         entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
+        are_folders = [entry.is_dir() for entry in entries]
     except PermissionError:
         raise CorpusError(f"{folder}: cannot be listed; check its permissions") from None
-    for entry in entries:
+    for entry, is_folder in zip(entries, are_folders, strict=True):
         name = prefix + entry.name.encode(errors="backslashreplace").decode()
-        is_folder = entry.is_dir()
         if not may_hold_corpus(entry):
             others.append(name + "/" * is_folder)
         elif is_folder and _real_path(entry) not in above:

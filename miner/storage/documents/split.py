@@ -150,11 +150,13 @@ def document_files(path: Place) -> list[NamedPlace]:
     README.md, and unknown suffixes. Errors of ``folder_files`` and ``reader_of`` are raised.
 
     Raises:
-        CorpusError: ``path`` has no file of documents.
+        CorpusError: ``path`` is missing, or has no file of documents.
     """
     if path.is_dir():
         files = [file for file in filesets.folder_files(path)[0] if reader_of(file[1])]
     else:
+        if not path.exists():
+            raise CorpusError(f"{path}: file not found")
         files = [(path.name, path)] if reader_of(path) else []
     if not files:
         endings = " ".join(FORMATS)

@@ -50,7 +50,10 @@ def open_jsonl(
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
     """Recognise the columns of Parquet as ``open_jsonl`` recognises fields.
 
-    Errors of ``parquet_file`` are raised, and CorpusError for columns as in ``open_jsonl``.
+    Errors of ``parquet_file`` are raised.
+
+    Raises:
+        CorpusError: Columns are as in the errors of ``open_jsonl``, or two have the pair's name.
     """
     import pyarrow.types as pt
 
@@ -61,6 +64,8 @@ def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> P
             for field in schema
         }
     names, nested = _fields(path, first, columns, languages)
+    if repeated := next((name for name in names if schema.names.count(name) > 1), None):
+        raise CorpusError(f"{path}: has several columns {repeated!r}; rename all except for one")
     wanted = {nested or names[0], nested or names[1], *_NUMBERS, "corpus"}
     wanted |= {f"{side}_{name}" for side in SIDES for name in _OF_A_SIDE}
     read = [name for name in schema.names if name in wanted]
@@ -105,7 +110,7 @@ def _fields(
     if positions is None:
         raise CorpusError(
             f"{path}: no fields of source and target among {', '.join(known)}; name both with "
-            "--columns SOURCE,TARGET"
+            "--columns SOURCE,TARGET (of adit convert or rate)"
         )
     return (known[positions[0]], known[positions[1]]), nested
 

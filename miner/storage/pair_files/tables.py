@@ -157,11 +157,13 @@ def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) 
         return 0, 1
     if len(texts) == 2:
         return texts[0], texts[1]
-    looks = "an id and a sentence" if width == 2 else f"{len(texts)} columns of text"
+    looks = "its 2 columns look like an id and a sentence"
+    if width != 2:
+        looks = f"{len(texts)} of its {width} columns look like text"
     named = f" or their names ({', '.join(header)})" if header else ""
     raise CorpusError(
-        f"{path}: its {width} columns look like {looks}; pass the numbers of the source and target "
-        f"columns{named}, such as --columns {width - 1},{width}"
+        f"{path}: {looks}; pass the numbers of the source and target columns{named}, such as "
+        f"--columns {width - 1},{width}"
     )
 
 
@@ -221,7 +223,8 @@ def _pair(
         texts = cells[first], cells[second]
     elif not problem:
         expected = columns.count or f"at least {max(first, second) + 1}"
-        problem = f"has {len(cells)} columns, expected {expected}"
+        plural = "s" * (len(cells) != 1)
+        problem = f"has {len(cells)} column{plural}, expected {expected}"
     score, probability, corpus = (
         cells[at] if texts and at is not None and at < len(cells) else ""
         for at in (columns.score, columns.probability, columns.corpus)

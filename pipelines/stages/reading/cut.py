@@ -10,6 +10,7 @@ from functools import cache
 from itertools import chain, repeat
 from typing import Any
 
+from miner.storage.artefacts import read_json
 from miner.storage.atomic import write_text
 from miner.storage.places import Place, file_state
 from pipelines.context import RunContext
@@ -49,7 +50,7 @@ def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]
     path = run.folder.cut(side)
     if not path.exists():
         return []
-    cut: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    cut: dict[str, Any] = read_json(path)
     inputs = zip(files, cut["inputs"], strict=False)
     is_same = cut["asked"] == _cut_options(run, side) and len(cut["inputs"]) <= len(files)
     if is_same and all(digest_of_beginning(file, size) == sha for file, (size, sha) in inputs):

@@ -16,6 +16,7 @@ from encoder import joined
 from encoder.coverage import Coverage, find_coverage, language_key
 from encoder.laser.languages import LASER2, LASER3
 from miner.languages import MIN_SHARE, SAMPLED, known_label, language_shares, main_language
+from miner.storage.artefacts import read_json
 from miner.storage.atomic import write_text
 from miner.storage.corpus.entities import escaped_levels, example, unescape
 from miner.storage.documents.split import document_files, is_documents, open_side
@@ -105,7 +106,7 @@ def _read_sample(run: RunContext, side: str, *, remember: bool) -> Sample:
     corpus, path = run.options.side(side), run.folder.seen_languages(side)
     texts = language_sample(corpus.path, corpus.input_format)
     if path.exists():
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = read_json(path)
         if _digest(texts[: stored["texts"]]) == stored["sha256"]:
             return Sample(**{name: stored[name] for name in Sample._fields if name in stored})
     levels = escaped_levels(texts)
@@ -138,7 +139,8 @@ def only_language(options: MiningOptions, side: str) -> str | None:
 def language_sample(path: Place, input_format: str) -> list[str]:
     """Return a sample of a corpus's sentences, empty if it is unreadable.
 
-    It is the beginning or, of a folder of over 20 files of documents, sentences of many files.
+    It is the beginning or, of a folder of over 20 files of documents, sentences of many files. If
+    documents need the extra ``documents``, and it is not installed, ModuleNotFoundError is raised.
     """
     try:
         is_folder = path.is_dir() and is_documents(path, input_format)

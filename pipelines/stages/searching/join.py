@@ -106,7 +106,10 @@ def cells_of(searchable: SearchableShard) -> Artefact:
 
 
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
-    """Cut ``whole`` into tiles of cells with rows of about two shards each."""
+    """Cut ``whole`` into tiles of cells with rows of about two shards each.
+
+    Each tile gets ``floors``, the result of ``floors_of`` for ``join_tile``.
+    """
     sides = whole.sources, whole.targets
     stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (

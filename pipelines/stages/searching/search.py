@@ -18,7 +18,7 @@ from miner.arrays import Neighbours
 from miner.knn.core.rescore import merge, merge_some
 from miner.knn.exact import search_documents, search_unit_rows
 from miner.knn.method import CellSpec, IndexSpec, PairedDocuments
-from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
+from miner.storage.artefacts import Artefact, Draft, content_key, produce, read_json, write_array
 from miner.storage.atomic import write_text
 from miner.storage.layout import CORPUS, DOCUMENT, SOURCE, TARGET, list_files
 from pipelines.context import RunContext
@@ -72,7 +72,7 @@ def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile
 def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
     sides = {SOURCE: whole.sources, TARGET: whole.targets}
     path = run.folder.groups
-    old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    old = read_json(path) if path.exists() else {}
     sizes = {side: group_sizes(len(shards), old.get(side, ())) for side, shards in sides.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(sizes))

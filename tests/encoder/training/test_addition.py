@@ -216,7 +216,7 @@ def test_languages_and_their_errors(both: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--dim", "16"), "--dim 16 is not the teacher's dimension; use --dim 32"),
+        (("--dim", "16"), "--dim 16: the teacher has 32 dimensions; pass --dim 32"),
         (("--architecture", "bilstm"), "a bag can only be added to a bag"),
         (("--whitening", "0.1"), "--whitening conflicts with --architecture bag and --objective"),
     ],

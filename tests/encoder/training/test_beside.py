@@ -327,9 +327,9 @@ def test_a_mixture_goes_on_as_if_undisturbed(
     [
         (
             ("--task", "naming=x"),
-            "--task naming of weight 1.0: expected a finite weight above 0, and one of resp",
+            "--task naming: is unknown; choose one of response, ",
         ),
-        (("--task", "nli=x:0"), "--task nli of weight 0.0: expected a finite weight"),
+        (("--task", "nli=x:0"), "--task nli: the weight is 0.0; expected a finite number above 0"),
         (("--task", "quick-thought=/nowhere"), "/nowhere: folder not found"),
     ],
 )

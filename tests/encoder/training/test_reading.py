@@ -41,7 +41,7 @@ def test_read(tmp_path: Path) -> None:
         ("a\tb\tc\na\tb\n", " line 2: 2 columns; expected"),
         ("a\tb\na\tb\tc\n", " line 2: 3 columns; expected source, target and corpus, or source"),
         ("a\tb\tc\td\n", " line 1: 4 columns"),
-        ("a\tb\tc\na\n", " line 2: has 1 columns, expected at least 2"),
+        ("a\tb\tc\na\n", " line 2: has 1 column, expected at least 2"),
         ("a\tb\tc\n\n", " line 2: blank"),
         ("", ": no sentence pairs left"),
         ("a\tb\tbad\n", ": no sentence pairs left after excluding bad, worse"),

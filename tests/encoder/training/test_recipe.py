@@ -137,7 +137,7 @@ def test_all_pairs_are_trained_and_reported(
         ["xx-yy", "held_out_error"],
         ["zz-yy", "held_out_error"],
     ]
-    assert all(re.fullmatch(r"\d+\.\d\d %", line[2]) for line in lines)
+    assert all(re.fullmatch(r"\d+\.\d\d%", line[2]) for line in lines)
     facts = json.loads((tmp_path / "enc" / CONFIG).read_text(encoding="utf-8"))["facts"]
     assert facts["corpus_weights"] == {"other": 0.5}
     assert facts["excluded"] == ["absent"]
@@ -281,8 +281,7 @@ def test_a_folder_that_may_not_be_written_is_refused_at_once(
         ("--corpus-weight other=0", "zz-yy: every pair belongs to a corpus of weight 0; "),
         (
             "--vocabulary-size 9000",
-            "no vocabulary of 9000 subwords can be made of this text: "
-            "Vocabulary size too high (9000). Please set it to a value <= ",
+            "--vocabulary-size 9000: this text yields at most ",
         ),
     ],
 )
@@ -308,8 +307,21 @@ def test_a_recipe_checks_its_weights(weight: float) -> None:
 
 @pytest.mark.parametrize("weight", [0.0, float("inf"), float("nan")])
 def test_a_recipe_checks_its_rates(weight: float) -> None:
-    with pytest.raises(ValueError, match=f"^--pair-weight a-b={weight}: expected more than 0"):
+    with pytest.raises(ValueError, match=f"^--pair-weight a-b={weight}: expected a finite number"):
         Recipe(files={"a-b": ()}, pair_weights={"a-b": weight})
+
+
+def test_a_recipe_names_the_pairs_that_can_be_weighted() -> None:
+    with pytest.raises(ValueError, match=r"^--pair-weight b: is not trained on; choose among a-b$"):
+        Recipe(files={"a-b": ()}, pair_weights={"b": 2})
+
+
+def test_the_help_gives_the_most_common_default_first(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "attention; default: 1, transformer 3)" in told
+    assert "0 to 1 (default: 0.001, bag 0.002, transformer 0.0005)" in told
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])

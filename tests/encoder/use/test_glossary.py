@@ -164,9 +164,10 @@ def test_what_is_damaged_or_of_another_encoder_is_refused(
     (folder / WEIGHTS).unlink()
     with pytest.raises(ValueError, match=refused):
         load_glossary(folder)
-    (folder / CONFIG).write_text("{")
-    with pytest.raises(ValueError, match=r"config\.json is missing or damaged; reinstall it"):
-        load_glossary(folder)
+    for damaged in ("{", json.dumps({"format": config["format"]})):
+        (folder / CONFIG).write_text(damaged)
+        with pytest.raises(ValueError, match=r"config\.json is missing or damaged; reinstall it"):
+            load_glossary(folder)
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_languages_asked_for_in_that_order(tmp_path: Path) -> None:
 
 
 def test_bad_folders(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="nowhere: not a directory"):
+    with pytest.raises(ValueError, match="nowhere: folder not found"):
         aligned_files(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"no aligned texts; expected xx\.txt, newstest2019-ref"):
         aligned_files(tmp_path)

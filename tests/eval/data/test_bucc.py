@@ -64,7 +64,7 @@ def test_missing_split_and_pair_name_those_that_exist(bucc_dir: Path) -> None:
 def test_missing_data(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no BUCC data; expected xx-en/xx-en.SPLIT.xx"):
         bucc_pairs(tmp_path)
-    with pytest.raises(ValueError, match="nowhere: not a directory"):
+    with pytest.raises(ValueError, match="nowhere: folder not found"):
         load_bucc(tmp_path / "nowhere", "de-en", "sample")
 
 

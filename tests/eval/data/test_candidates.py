@@ -136,7 +136,7 @@ def test_texts_stand_for_all_their_ids(tmp_path: Path) -> None:
     [
         ("1.5\tja", r"pairs.tsv line 2: has 2 columns, expected 3"),
         ("1.5\tja\tyes\tno", r"pairs.tsv line 2: has 4 columns, expected 3"),
-        ("ja\tyes\t1.5", r"pairs.tsv: its 3 columns look like .* such as --columns 2,3"),
+        ("ja\tyes\t1.5", r"pairs.tsv: 0 of its 3 columns look like text; .* such as --columns 2,3"),
     ],
 )
 def test_bad_tsv(tmp_path: Path, line: str, message: str) -> None:

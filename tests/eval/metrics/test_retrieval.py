@@ -64,9 +64,3 @@ def test_ranks_among_targets_that_translate_none(*, csls: bool) -> None:
 
 def unit(rows: np.ndarray) -> np.ndarray:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-
-
-def test_more_than_there_are() -> None:
-    sides = np.ones((2, 3, 2), dtype=np.float32)
-    with pytest.raises(ValueError, match="--others 3: the text has 2 other sentences; pass fewer"):
-        translation_ranks(*sides, others=3)

@@ -108,6 +108,9 @@ def test_a_run_of_an_older_version(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "work", texts, random_pairs(2), shards=1)
     path = WorkFolder(folder).summary
     summary = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"run\.json: is damaged \(.*; delete it, and rerun"):
+        open_run(folder)
     del summary["written"]
     path.write_text(json.dumps(summary), encoding="utf-8")
     with pytest.raises(ValueError, match=r"by an earlier version of Adit, .*; rerun its command"):

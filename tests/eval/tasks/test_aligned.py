@@ -161,7 +161,9 @@ def test_retrieval(folder: Path, capsys: Captured) -> None:
     )
     assert "|others:all|" in told["signature"]
     assert run("retrieval", folder, "--lang", "de") == 2
-    assert "--others 999: the text has 15 other sentences" in capsys.readouterr().err
+    refused = capsys.readouterr()
+    assert "--others 999: the text has 15 other sentences" in refused.err
+    assert refused.out == ""  # before anything is encoded
 
 
 def test_retrieval_among_more_sentences(folder: Path, capsys: Captured) -> None:
@@ -180,12 +182,15 @@ def test_retrieval_among_more_sentences(folder: Path, capsys: Captured) -> None:
             sum(place == 0 for place in places) / COUNT
         )
     assert "|more:5-" in told["signature"]
-    for wrong in (("--more", f"fr={folder / 'more.de'}"), ("--idf", f"de={folder / 'more.de'}")):
+    for wrong, problem in (
+        (
+            ("--more", f"fr={folder / 'more.de'}"),
+            "--more fr=...: is not a language here; use de, en",
+        ),
+        (("--idf", f"de={folder / 'more.de'}"), "--idf: no file of en; pass one of each language"),
+    ):
         assert run(*command, *wrong) == 2
-        assert (
-            "--more, --idf: pass files of the languages de, en only, for --idf one of each"
-            in capsys.readouterr().err
-        )
+        assert problem in capsys.readouterr().err
 
 
 @given(st.integers(0, 999))

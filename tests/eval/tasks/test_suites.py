@@ -197,7 +197,9 @@ def test_no_sets(tmp_path: Path, capsys: Captured) -> None:
     assert "none of the sets MR, CR" in refused(capsys, "senteval", tmp_path)
     write(tmp_path / "MR.tsv", labelled(20))
     assert "no set CR" in refused(capsys, "senteval", tmp_path, "--set", "MR", "CR")
-    assert "no bigram_shift.txt" in refused(capsys, "probe", tmp_path, "--set", "BShift")
+    assert "no bigram_shift.txt; omit --set BShift" in refused(
+        capsys, "probe", tmp_path, "--set", "BShift"
+    )
     assert "no XNLI" in refused(capsys, "nli", tmp_path, "--train", tmp_path / "MR.tsv")
     assert "no topics" in refused(capsys, "classify", tmp_path)
 
@@ -261,6 +263,10 @@ def test_probing(tmp_path: Path, capsys: Captured, caplog: pytest.LogCaptureFixt
     write(tmp_path / "word_content.txt", [*rows, *rows, ("tr", "long", rows[0][2])])
     record(capsys, "probe", tmp_path, "--set", "WC")
     assert "1 of 160 different sentences have several labels" in caplog.text
+    blank = [(part, label, " " if part == "tr" else text) for part, label, text in rows]
+    write(tmp_path / "bigram_shift.txt", blank)
+    error = refused(capsys, "probe", tmp_path, "--set", "BShift")
+    assert "bigram_shift.txt: all sentences of the part tr are blank; pass sentences" in error
     write(tmp_path / "sentence_length.txt", [row for row in rows if row[0] != "va"])
     assert "no line of the part va" in refused(capsys, "probe", tmp_path)
 

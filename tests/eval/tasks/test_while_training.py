@@ -96,7 +96,7 @@ def test_what_is_measured_of_numbers(tmp_path: Path) -> None:
             "ROOT/tatoeba: no sentences of the languages of zz-yy",
         ),
         ("--bucc ROOT/bucc --pairs-of zz", "ROOT/bucc: no gold pairs of the languages of zz-yy"),
-        ("--bucc ROOT/no", "ROOT/no: not a directory"),
+        ("--bucc ROOT/no", "ROOT/no: folder not found"),
         ("--tatoeba ROOT/bucc", "ROOT/bucc: no Tatoeba data; expected "),
         ("--best-by bucc_f1", "--best-by bucc_f1 requires --bucc DIR"),
         (

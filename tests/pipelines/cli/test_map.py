@@ -109,7 +109,8 @@ def vectors(path: Path, words: list[str], dim: int) -> str:
     [
         (("--start", "none.txt"), "--start none.txt: file not found"),
         (("--start", "unknown.txt"), "none of the 1 pairs has vectors on both sides"),
-        (("--start", "short.txt"), "short.txt:1: expected a word and its translation"),
+        (("--start", "short.txt"), "short.txt line 1: expected a word and its translation"),
+        (("--start", "latin.txt"), "latin.txt line 1: not UTF-8 ("),
         ((), "the languages share no word"),
         (("--vec", "a.vec"), "a.vec is a file; name a folder"),
         (("--vec", "a.vec/b"), "a.vec is a file; name a folder"),
@@ -128,6 +129,7 @@ def test_bad_input_is_one_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "unknown.txt").write_text("x y\n")
     (tmp_path / "short.txt").write_text("x\n")
+    (tmp_path / "latin.txt").write_bytes("Straße street".encode("latin-1"))
     own = [
         vectors(tmp_path / f"{end}.vec", [f"{word}{end}" for word in words_of("um")[:60]], 4)
         for end in ("a", "b")

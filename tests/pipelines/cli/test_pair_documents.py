@@ -49,5 +49,8 @@ def test_sentences_without_documents_are_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_threshold_is_the_functions() -> None:
+def test_the_threshold_is_the_functions(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_parser(add_pairing, "adit pair").get_default("document_threshold") == THRESHOLD
+    with pytest.raises(SystemExit):
+        adit(["pair", "a", "b", "-o", "out", "--threshold", "nan"])
+    assert "argument --threshold: expected a number, not 'nan'" in capsys.readouterr().err

@@ -56,7 +56,7 @@ def test_each_line_comes_out_in_its_place(table: Path, tmp_path: Path) -> None:
     )
     assert [line for line, *_ in found] == lines
     reasons = [reason for *_, reason in found]
-    assert reasons[5:10] == ["blank", "has 1 columns, expected 4", "", "identical", "blank"]
+    assert reasons[5:10] == ["blank", "has 1 column, expected 4", "", "identical", "blank"]
     assert {*reasons[:5], *reasons[10:]} == {""}
     assert found[7][1:3] == found[2][1:3]  # the repeated pair
     assert [cells[1:3] for cells in (found[5], found[6], found[9])] == [["", ""]] * 3
@@ -242,7 +242,7 @@ def test_convert(
     assert adit(["convert", str(table), "-o", str(first), *languages]) == 0
     error = capsys.readouterr().err
     assert "42 pairs written" in error
-    assert "skipped: 2 blank, 1 has 1 columns, expected 4; the first is" in error
+    assert "skipped: 2 blank, 1 has 1 column, expected 4; the first is" in error
     assert adit(["convert", str(first), "-o", str(second), "-q"]) == 0
     lines = second.read_text(encoding="utf-8").split("\n")[:-1]
     expected = [line.split("\t") for line in table.read_text(encoding="utf-8").split("\n")]
@@ -300,11 +300,11 @@ def test_options_from_a_file(table: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("fdr 0.5", "run.toml: not TOML ("),
+        ("fdr 0.5", "run.toml: is not TOML ("),
         ("speed = 1", "run.toml: unknown option 'speed'; use one of source, target"),
         ("all = 1", "run.toml: all must be true or false, not 1"),
-        ("run = 1", "run.toml: 'run' must be tables [[run]]"),
-        ("run = []", "run.toml: 'run' must be tables [[run]]"),
+        ("run = 1", "run.toml: 'run' must be tables; write [[run]]"),
+        ("run = []", "run.toml: 'run' must be tables; write [[run]]"),
     ],
 )
 def test_bad_files_of_options(

@@ -54,11 +54,12 @@ def test_bad_input(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     for arguments in (
         [str(folder), "-o", str(tmp_path / "out.jsonl")],
         [str(folder), "-o", str(tmp_path / "out.txt")],
-        [str(tmp_path / "none"), "-o", str(tmp_path / "out.jsonl")],
+        [str(tmp_path / "none.txt"), "-o", str(tmp_path / "out.jsonl")],
     ):
         assert adit(["split", *arguments]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("adit split: error: ")
+    assert line.endswith("none.txt: file not found")
     assert not list(tmp_path.glob("out*"))
 
 

@@ -13,6 +13,7 @@ from pipelines.options import Element, job_of
 from pipelines.references import element_name
 from pipelines.run.mining import mine_corpus
 from pipelines.run.state import (
+    BEGUN,
     CHUNK,
     Ledger,
     first_failure,
@@ -64,6 +65,9 @@ def test_expectations_follow_from_what_was_made(tmp_path: Path) -> None:
         *((2, 2), (1, 7), (0, 1)),
     ]
     assert read_stages(folder)[0].seconds == 0.75
+    (folder.progress / BEGUN).write_text("{")
+    with pytest.raises(ValueError, match=r"begun\.json: is damaged \("):
+        read_stages(folder)
 
 
 def test_an_element_that_is_done_again_counts_once(tmp_path: Path) -> None:

@@ -82,16 +82,19 @@ def test_names_that_are_no_text_can_be_written(tmp_path: Path) -> None:
     assert names(tmp_path) == ["caf\\udce9.txt"]
 
 
-def test_a_folder_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("method", "name"), [("iterdir", "a"), ("is_dir", "x.txt")])
+def test_a_folder_that_may_not_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, name: str
+) -> None:
     write(tmp_path, "a/x.txt")
-    listed = Path.iterdir
+    allowed = getattr(Path, method)
 
-    def refused(folder: Path) -> object:  # chmod does not keep root out
-        if folder.name == "a":
-            raise PermissionError(13, "Permission denied", str(folder))
-        return listed(folder)
+    def refused(path: Path) -> object:  # chmod does not keep root out
+        if path.name == name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return allowed(path)
 
-    monkeypatch.setattr(Path, "iterdir", refused)
+    monkeypatch.setattr(Path, method, refused)
     with pytest.raises(CorpusError, match="a: cannot be listed; check its permissions"):
         names(tmp_path)
 

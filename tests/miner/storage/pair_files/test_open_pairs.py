@@ -130,6 +130,11 @@ def test_fields_by_language_and_by_name(tmp_path: Path) -> None:
     assert read(tmp_path / "b") == [("a", "b"), None, None, None]
     with pytest.raises(CorpusError, match=r"no fields of source and target among fr, de, en; name"):
         open_pairs(tmp_path / "a")
+    texts = [pa.array(["a"])] * 3
+    table = pa.table(texts, names=["source_text", "source_text", "target_text"])
+    pq.write_table(table, tmp_path / "c.parquet")
+    with pytest.raises(CorpusError, match=r"c\.parquet: has several columns 'source_text'; rename"):
+        open_pairs(tmp_path / "c.parquet")
 
 
 def test_records_that_no_output_can_express_are_not_pairs(tmp_path: Path) -> None:
@@ -250,7 +255,7 @@ def test_damage_in_a_zip_of_opus(tmp_path: Path, compression: int) -> None:
     [
         (lines("{s}"), (), "no pairs found in its first lines; pass TSV, CSV"),
         (lines("s{n}\t{s}"), (), r"its 2 columns look like an id and a sentence; pass the nu"),
-        (lines("{s}\t{t}\t{s}"), (), r"3 columns look like 3 columns of text; .* --columns 2,3"),
+        (lines("{s}\t{t}\t{s}"), (), r"3 of its 3 columns look like text; .* --columns 2,3"),
         (lines("{s}\t{t}"), ("1", "3"), r"no column '3'; choose --columns among those 1 to 2"),
         ("src\ttgt\n" + lines("{s}\t{t}"), ("a", "src"), r"no column 'a'; .* named src, tgt"),
         (lines("{s}\t{t}"), ("1",), r"--columns: expected two columns such as 3,4, not 1"),
@@ -272,7 +277,7 @@ def test_lines_that_are_not_pairs_keep_their_place(tmp_path: Path) -> None:
     text = lines("{s}\t{t}") + "\nonly one\n" + "\ta b c.\n"
     (tmp_path / "a").write_bytes(text.encode() + b"x\xff\ty\n")
     pairs = list(open_pairs(tmp_path / "a").read())
-    problems = ["", "", "", "blank", "has 1 columns, expected 2", "", "undecodable"]
+    problems = ["", "", "", "blank", "has 1 column, expected 2", "", "undecodable"]
     assert [pair.problem for pair in pairs] == problems
     assert pairs[4].raw == "only one"
     source, target = write_sides(open_pairs(tmp_path / "a"), tmp_path / "sides")
