@@ -52,6 +52,8 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     add("parallel", type=Path, metavar="DIR", help=text)
     text = "language pairs of DIR to use, such as de-en,fr-en"
     add("--pairs", type=parse_names, action="extend", required=True, metavar="XX-YY,...", help=text)
+    text = "further language pairs of DIR, with up to 4,000 sentence pairs each"
+    add("--more", type=parse_names, action="extend", default=[], metavar="XX-YY,...", help=text)
     text = "folder of other parallel text, whose sentences are added without their translations"
     add("--among", type=Path, required=True, metavar="DIR", help=text)
     text = "folder of comparable corpora, with xx-en/xx-en.SPLIT.xx, .en and .gold"
@@ -65,4 +67,4 @@ def corpora_of(args: argparse.Namespace) -> "Iterator[LabelledCorpora]":
     from eval.judge.synthetic_corpora import labelled_corpora
 
     options = {"among": args.among, "bucc": args.bucc, "exclude": frozenset(args.exclude)}
-    return labelled_corpora(args.parallel, args.pairs, **options)
+    return labelled_corpora(args.parallel, args.pairs, more=args.more, **options)

@@ -23,6 +23,8 @@ from eval.judge.mined import Mined
 
 # Shares of parallel sentences, and sentences without translation to add per side.
 WORLDS = ((0.15, 0), (0.6, 0), (0.5, 8000), (0.5, 2000))
+# Shares of parallel sentences, and pairs to use, of languages that are added for variety.
+MORE_SHARES, MORE_PAIRS = (0.15, 0.5), 4000
 MIN_WORDS, MIN_CHARACTERS = 4, 10  # of a sentence; characters without spaces
 SPOILED = 0.08  # share of translated sentences that become near-copies
 RIGHT, WRONG, UNKNOWN = 1, 0, -1
@@ -138,6 +140,7 @@ class LabelledCorpora:
     """Two corpora, source and target, with labelled pairs of texts.
 
     Pairs in ``gold`` are correct, other pairs that ``known`` links unlabelled, and the rest wrong.
+    ``more`` is true for the smaller corpora of further languages.
     """
 
     name: str
@@ -146,6 +149,7 @@ class LabelledCorpora:
     target: Sequence[str]
     gold: frozenset[tuple[str, str]]
     known: Known | None = None
+    more: bool = False
 
     def labels(self, mined: Mined) -> NDArray[np.int8]:
         """Label mined pairs RIGHT (1), WRONG (0) or UNKNOWN (-1), int8 (P,)."""
@@ -160,13 +164,20 @@ class LabelledCorpora:
 
 
 def labelled_corpora(
-    parallel: Path, pairs: Sequence[str], *, among: Path, bucc: Path, exclude: frozenset[str]
+    parallel: Path,
+    pairs: Sequence[str],
+    *,
+    among: Path,
+    bucc: Path,
+    exclude: frozenset[str],
+    more: Sequence[str] = (),
 ) -> Iterator[LabelledCorpora]:
     """Yield all labelled corpora that the judge learns from.
 
     First come all splits in ``bucc``. Then each of the language ``pairs``, such as ``de-en``, has
     corpora for each of ``WORLDS``, made of its text in the folder ``parallel``. Its sentences in
-    the folder ``among`` are added without their translations. In both folders, the corpora
+    the folder ``among`` are added without their translations. Last, each of the language pairs
+    ``more`` has smaller corpora, of its text in ``parallel`` alone. In both folders, the corpora
     ``exclude`` and pairs with a short sentence are skipped. ValueError says that a folder or file
     is empty or malformed, or lacks a pair.
     """
@@ -175,6 +186,7 @@ def labelled_corpora(
         pair: [choose(names, pair, f"{folder}: no pair") for folder, names in folders]
         for pair in pairs
     }
+    more_files = [choose(folders[0][1], pair, f"{parallel}: no pair") for pair in more]
     for pair, splits in bucc_pairs(bucc).items():
         for split in splits:
             yield comparable_corpora(bucc, pair, split)
@@ -188,6 +200,18 @@ def labelled_corpora(
                 text, known, rows, share=share, name=f"{pair} {place}", random=random
             )
             yield _among(made, others, min(added, len(others) // 2), random)
+    for pair, file in zip(more, more_files, strict=True):
+        text = _long(read_parallel_text(file, exclude=exclude))
+        known, random = Known(text), Random(pair)
+        rows = list(range(len(text)))
+        random.shuffle(rows)
+        rows = rows[:MORE_PAIRS]
+        for place, share in enumerate(MORE_SHARES):
+            random.shuffle(rows)
+            made = synthesise_corpora(
+                text, known, rows, share=share, name=f"{pair} {place}", random=random
+            )
+            yield replace(made, more=True)
 
 
 def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpora:

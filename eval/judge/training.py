@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier as Trees
 
 ENCODERS = ("mini", "mini+use")  # that mine the corpora
-BUCC_WEIGHT = 0.85  # share of comparable corpora, which are few but natural
+BUCC_WEIGHT = 0.9  # share of comparable corpora, which are few but natural
+MORE_WEIGHT = 0.015  # share of the smaller corpora of further languages
 WITHOUT_NEIGHBOURS = 4  # one example in 4 is repeated without neighbours
 # Features that raise the score, and features that lower it.
 FOR = (
@@ -41,7 +42,8 @@ class Examples:
     """Mined pairs of one pair of corpora, with features and labels.
 
     ``features`` are float32 (P, F), and ``right``, bool (P,), says which pairs are correct.
-    ``comparable`` is true for corpora not made of parallel text. ``world`` is the corpora's name.
+    ``comparable`` is true for corpora not made of parallel text, and ``more`` for the smaller
+    corpora of further languages. ``world`` is the corpora's name.
     """
 
     world: str
@@ -49,6 +51,7 @@ class Examples:
     languages: tuple[str, str]
     features: NDArray[np.float32]
     right: NDArray[np.bool_]
+    more: bool = False
 
 
 def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
@@ -65,6 +68,7 @@ def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
         languages=corpora.languages,
         features=mined.features[is_known],
         right=labels[is_known] == RIGHT,
+        more=corpora.more,
     )
 
 
@@ -84,13 +88,16 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """Train the judge of mined pairs on examples.
 
-    Two corpora and both labels are needed. If only some are comparable, they have 85% of weight.
+    Two corpora and both labels are needed. If only some are comparable, they have 90% of weight.
+    Corpora of further languages have 1.5%, and do not contribute to the reference peaks.
     """
     sizes = [len(one.right) for one in all_examples]
-    comparable = np.repeat([one.comparable for one in all_examples], sizes)
-    counts = max(1, (~comparable).sum()), max(1, comparable.sum())
-    weights = np.where(comparable, BUCC_WEIGHT / counts[1], (1 - BUCC_WEIGHT) / counts[0])
-    return fit_judge(all_examples, weights)
+    kinds = np.repeat([2 if one.comparable else int(one.more) for one in all_examples], sizes)
+    counts = np.bincount(kinds, minlength=3)
+    more = MORE_WEIGHT if counts[1] else 0
+    shares = np.array([1 - BUCC_WEIGHT - more, more, BUCC_WEIGHT])
+    weights = (shares / np.maximum(counts, 1))[kinds]
+    return fit_judge(all_examples, weights / weights.sum())
 
 
 def fit_judge(
@@ -159,6 +166,8 @@ def _reference_peaks(
     for example, corpus_scores in zip(
         all_examples, np.split(scores, np.cumsum(sizes)[:-1]), strict=True
     ):
+        if example.more:
+            continue
         for kind, mask in enumerate((~example.right, example.right)):
             if mask.any():
                 counts[kind] += count_scores(corpus_scores[mask]) / mask.sum()

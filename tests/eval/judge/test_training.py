@@ -66,6 +66,18 @@ def test_a_folder_lacks_a_pair(tmp_path: Path, lacking: str) -> None:
     assert str(caught.value).startswith(f"{folders[lacking]}: ")
 
 
+def test_more_pairs_need_no_other_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthetic_corpora, "MORE_PAIRS", 60)
+    lines = (f"Das Haus {row} steht hier\tThe house {row} is here\n" for row in range(90))
+    (tmp_path / "de-en.tsv").write_text("".join(lines), encoding="utf-8")
+    folders = {"parallel": tmp_path, "among": tmp_path, "bucc": SAMPLE}
+    made = labelled_corpora(**folders, pairs=[], exclude=frozenset(), more=["de-en"])
+    worlds = [world for world in made if world.known]
+    assert [len(world.gold) for world in worlds] == [5, 20]
+    with pytest.raises(ValueError, match="no pair 'fr-en'; it has de-en"):
+        next(labelled_corpora(**folders, pairs=[], exclude=frozenset(), more=["fr-en"]))
+
+
 def test_labels() -> None:
     text = ParallelText(
         name="de-en",
@@ -136,6 +148,7 @@ def test_trees_score_as_scikit_learn_has_them(
 
     monkeypatch.setattr(training, "judge_of", keep)
     monkeypatch.setattr(training, "BINS", 32)
+    monkeypatch.setattr(training, "BUCC_WEIGHT", 0.5)
     parts = [made_up("sample de-en", 1, comparable=True), made_up("de-en 0", 2)]
     if learned == SEEN:
         for part in parts:

@@ -154,7 +154,7 @@ def test_some_that_are_right_after_all_do_not_decide() -> None:
         for each in (wrong, np.append(wrong, [8.0, 7.5, 7.0]))
     )
     assert told.share == pytest.approx(plain.share, rel=0.02)
-    np.testing.assert_allclose(told.predict(scores), plain.predict(scores), atol=0.02)
+    np.testing.assert_allclose(told.predict(scores), plain.predict(scores), atol=0.025)
 
 
 def test_known_pairs_that_look_right_are_counted() -> None:
