@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numba
@@ -36,22 +35,27 @@ HARDWARE_FEATURES = 16  # AT_HWCAP of Linux
 ARCH_PRCTL, REQUEST, TILES = 158, 0x1023, 18
 DOTPROD = 1 << 20  # HWCAP_ASIMDDP of Linux on Arm
 
-# Adds the products of column codes and row codes to sums of 32 bits.
-Multiply = Callable[[Any, Any, Sequence[Any], Sequence[Any]], Any]
+# Adds the products of two registers, of column and of row codes, to a register of sums.
+Multiply = Callable[[Any, Any, Any, Any], Any]
 
 
 class Way(NamedTuple):
     """One instruction's way to multiply codes of one type.
 
-    ``multiply`` takes an LLVM builder, a register of sums, and ``steps`` registers of column and of
-    row codes, and returns the sums plus products; with tiles, it is None. A lane of 32 bits has
-    ``codes`` codes. ``raised`` is the number that must be added to the codes of columns, 0 if none.
+    ``multiply`` takes an LLVM builder, a register of sums, and registers of column and row codes,
+    and returns the sums plus the products; with tiles, it is None. Sums have 32 bits. If there is
+    ``widen``, they are None at first and have 16 bits, and after ``steps`` steps, ``widen`` adds
+    them to a register of 32 bits. A lane of 32 bits has ``codes`` codes. ``raised`` is the number
+    that must be added to the codes of columns, 0 if none. If ``by_step`` is true, all
+    products of a block take a step before the next one, which needs few registers.
     """
 
     multiply: Multiply | None
+    widen: Callable[[Any, Any, Any], Any] | None = None
     codes: int = 4
     steps: int = 1
     raised: int = 0
+    by_step: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,38 +110,47 @@ def _call(
     return builder.call(function, [*totals, *(builder.bitcast(each, kind) for each in codes)])
 
 
-def _vpdpbusd(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+def _vpdpbusd(builder: Any, total: Any, columns: Any, codes: Any) -> Any:
     name = f"llvm.x86.avx512.vpdpbusd.{32 * total.type.count}"
-    return _call(builder, name, total.type, [total], 32, [columns[0], codes[0]])
+    return _call(builder, name, total.type, [total], 32, [columns, codes])
 
 
-def _sdot(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+def _sdot(builder: Any, total: Any, columns: Any, codes: Any) -> Any:
     name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
-    return _call(builder, name, total.type, [total], 8, [columns[0], codes[0]])
+    return _call(builder, name, total.type, [total], 8, [columns, codes])
 
 
-def _vpmaddwd(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+def _vpmaddwd(builder: Any, total: Any, columns: Any, codes: Any) -> Any:
     name = "llvm.x86.avx2.pmadd.wd" if total.type.count == 8 else "llvm.x86.avx512.pmaddw.d.512"
-    products = _call(builder, name, total.type, [], 16, [columns[0], codes[0]])
-    return builder.add(total, products)
+    return builder.add(total, _call(builder, name, total.type, [], 16, [columns, codes]))
 
 
-def _vpmaddubsw(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
-    """Add the products of all steps in 16 bits, then to 32 bits."""
-    lanes = total.type.count
+def _vpmaddubsw(builder: Any, sums: Any, columns: Any, codes: Any) -> Any:
+    lanes = columns.type.count
     name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
     halves = ir.VectorType(ir.IntType(16), 2 * lanes)
-    steps = [_call(builder, name, halves, [], 8, pair) for pair in zip(columns, codes, strict=True)]
-    sums = builder.bitcast(reduce(builder.add, steps), total.type)
-    return _vpmaddwd(builder, total, [sums], [ir.Constant(total.type, [0x00010001] * lanes)])
+    products = _call(builder, name, halves, [], 8, [columns, codes])
+    return products if sums is None else builder.add(sums, products)
+
+
+def _vpmaddubsw_in_order(builder: Any, sums: Any, columns: Any, codes: Any) -> Any:
+    # LLVM would choose an order of sums for which AVX2 has too few registers.
+    products = _vpmaddubsw(builder, None, columns, codes)
+    if sums is None:
+        return products
+    add = ir.FunctionType(sums.type, [sums.type, sums.type])
+    return builder.asm(add, "vpaddw $1, $2, $0", "=x,x,x", [sums, products], side_effect=False)
+
+
+def _widened(builder: Any, total: Any, sums: Any) -> Any:
+    ones = ir.Constant(total.type, [0x00010001] * total.type.count)
+    return _vpmaddwd(builder, total, builder.bitcast(sums, total.type), ones)
 
 
 _VNNI = Way(_vpdpbusd, raised=128)
 _AVX: dict[str, Any] = {
-    "int8": Way(_vpmaddubsw, steps=2, raised=80),
+    "int8": Way(_vpmaddubsw, _widened, steps=2, raised=80),
     "int16": Way(_vpmaddwd, codes=2),
-    "limited": Way(_vpmaddubsw, steps=4, raised=80),
-    "vectors": 2,
     "largest": 79,
     "largest_sum": 206,
 }
@@ -153,8 +166,24 @@ _ALL = (  # the fastest first
     ),
     InstructionSet(name="avx512vnni", processor="cascadelake", lanes=16, vectors=4, int8=_VNNI),
     InstructionSet(name="avxvnni", processor="alderlake", lanes=8, vectors=2, int8=_VNNI),
-    InstructionSet(name="avx512bw", processor="skylake-avx512", lanes=16, rows=4, **_AVX),
-    InstructionSet(name="avx2", processor="haswell", lanes=8, rows=2, **_AVX),
+    InstructionSet(
+        name="avx512bw",
+        processor="skylake-avx512",
+        lanes=16,
+        rows=4,
+        vectors=2,
+        limited=Way(_vpmaddubsw, _widened, steps=4, raised=80),
+        **_AVX,
+    ),
+    InstructionSet(
+        name="avx2",
+        processor="haswell",
+        lanes=8,
+        rows=2,
+        vectors=3,
+        limited=Way(_vpmaddubsw_in_order, _widened, steps=4, raised=80, by_step=True),
+        **_AVX,
+    ),
     InstructionSet(name="dotprod", processor="", lanes=4, vectors=4, int8=Way(_sdot)),
 )
 SETS = {each.name: each for each in _ALL}
@@ -185,6 +214,7 @@ def _kernel_reports(feature: int) -> bool:
     return False
 
 
+binding.initialize_native_asmparser()  # of _vpmaddubsw_in_order
 FEATURES = _features()
 # Names of this CPU's sets, the fastest first.
 USABLE = [name for name in SETS if FEATURES.get(name)]

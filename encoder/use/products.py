@@ -20,7 +20,9 @@ from encoder.rows import Matrix
 from miner.compiling import compiled
 from miner.instructions import declared
 
-ROWS = 6  # rows of a block of products, which has int8.COLUMNS columns
+# Rows of a block of products, and registers of its columns. AVX2 has 16 registers for all.
+ROWS, VECTORS = 6, 2 if int8.LANES == 8 else int8.VECTORS
+COLUMNS = int8.LANES * VECTORS
 
 
 @intrinsic
@@ -40,19 +42,18 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
             return builder.bitcast(pointer, ir.FloatType().as_pointer())
 
         lefts = [row_of(left, row) for row in numbers]
-        columns_before = builder.mul(panel, int8.LONG(int8.COLUMNS))  # columns
+        columns_before = builder.mul(panel, int8.LONG(COLUMNS))  # columns
         start = builder.gep(right.data, [builder.mul(columns_before, depth)])
         weights = builder.bitcast(start, int8.FLOATS.as_pointer())
         multiply_add = declared(builder, f"llvm.fma.v{int8.LANES}f32", *[int8.FLOATS] * 4)
         zero = ir.Constant(int8.FLOATS, None)
         totals = [
-            [cgutils.alloca_once_value(builder, zero) for _ in range(int8.VECTORS)]
-            for _ in range(ROWS)
+            [cgutils.alloca_once_value(builder, zero) for _ in range(VECTORS)] for _ in range(ROWS)
         ]
         for total in itertools.chain(*totals):
             builder.store(zero, total)
         with cgutils.for_range(builder, depth) as loop:
-            columns = int8.loaded(builder, weights, loop.index)
+            columns = int8.loaded(builder, weights, loop.index, VECTORS)
             for row, sums in zip(lefts, totals, strict=True):
                 number = int8.in_all_lanes(builder, row, loop.index)
                 for total, column in zip(sums, columns, strict=True):
@@ -80,8 +81,8 @@ class Weights:
 
     def __init__(self, weights: Matrix) -> None:
         depth, self._width = weights.shape
-        padded = np.pad(weights, ((0, 0), (0, -self._width % int8.COLUMNS)))
-        panels = padded.reshape(depth, -1, int8.COLUMNS).transpose(1, 0, 2)
+        padded = np.pad(weights, ((0, 0), (0, -self._width % COLUMNS)))
+        panels = padded.reshape(depth, -1, COLUMNS).transpose(1, 0, 2)
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:

@@ -62,13 +62,13 @@ def _vector(builder: Any, start: Any, *steps: Any) -> Any:
     return builder.bitcast(start, kind.as_pointer())
 
 
-def loaded(builder: Any, vectors: Any, row: Any) -> list[Any]:
-    """Emit LLVM code that loads a row of COLUMNS numbers as VECTORS values.
+def loaded(builder: Any, vectors: Any, row: Any, count: int = VECTORS) -> list[Any]:
+    """Emit LLVM code that loads a row of numbers as ``count`` vectors.
 
     ``vectors`` is a pointer to vectors of LANES numbers, and ``row`` an LLVM integer of 64 bits.
     """
-    start = builder.mul(row, LONG(VECTORS))
-    places = [builder.add(start, LONG(part)) for part in range(VECTORS)]
+    start = builder.mul(row, LONG(count))
+    places = [builder.add(start, LONG(part)) for part in range(count)]
     return [builder.load(builder.gep(vectors, [place]), align=4) for place in places]
 
 
@@ -117,15 +117,27 @@ def _block(
         for total in (in_all_lanes(builder, sums.data, row) for row in rows)
     ]
     right = _vector(builder, panels.data, builder.mul(builder.mul(panel, depth), LONG(COLUMNS)))
+    places = [
+        (row, part, place)
+        for row, of_row in zip(left, products, strict=True)
+        for part, place in enumerate(of_row)
+    ]
     with cgutils.for_range(builder, builder.udiv(depth, LONG(way.steps))) as loop:
         first_step = builder.mul(loop.index, LONG(way.steps))
-        steps = [builder.add(first_step, LONG(step)) for step in range(way.steps)]
-        columns = [loaded(builder, right, step) for step in steps]
-        for row, totals in zip(left, products, strict=True):
-            row_codes = [in_all_lanes(builder, row, step) for step in steps]
-            for product, *column in zip(totals, *columns, strict=True):
-                total = way.multiply(builder, builder.load(product), column, row_codes)
-                builder.store(total, product)
+        for group in [places] if way.by_step else [[place] for place in places]:
+            sums = [None if way.widen else builder.load(place) for _, _, place in group]
+            for number in range(way.steps):
+                step = builder.add(first_step, LONG(number))
+                for at, (row, part, _) in enumerate(group):  # LLVM loads the same codes once
+                    column, code = (
+                        loaded(builder, right, step)[part],
+                        in_all_lanes(builder, row, step),
+                    )
+                    sums[at] = way.multiply(builder, sums[at], column, code)
+            for total, (_, _, place) in zip(sums, group, strict=True):
+                if way.widen:
+                    total = way.widen(builder, builder.load(place), total)
+                builder.store(total, place)
     return products
 
 

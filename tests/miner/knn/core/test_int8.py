@@ -242,12 +242,16 @@ def test_sets_compile_to_their_instructions(name, limited):
     builder = ir.IRBuilder(function.append_basic_block())
     total, *given = function.args
     if way.multiply:
-        total = way.multiply(builder, total, given[: way.steps], given[way.steps :])
+        sums = None if way.widen else total
+        for pair in zip(given[: way.steps], given[way.steps :], strict=True):
+            sums = way.multiply(builder, sums, *pair)
+        total = way.widen(builder, total, sums) if way.widen else sums
     else:
         int8.call_on_tiles(builder, "tdpbssd", 0, 4, 6)
     builder.ret(total)
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
+    binding.initialize_native_asmparser()
     target = binding.Target.from_triple(f"{machine}-unknown-linux-gnu")
     compiled = target.create_target_machine(cpu=cpu).emit_assembly(
         binding.parse_assembly(str(module))
