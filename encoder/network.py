@@ -43,7 +43,7 @@ class SentenceTokenizer(ABC):
 
 
 class PreparedNetwork:
-    """A ``network`` in ``precision``, which is moved to ``device``.
+    """A ``network``, already in ``precision``, which is moved to ``device``.
 
     If ``ragged`` (int8), sentences of a batch may have several lengths, else they have one.
     """

@@ -20,7 +20,7 @@ class Words(Tokens):
     ``ids`` and ``offsets`` list each sentence's words, as numbers of U distinct words.
 
     Attributes:
-        vectors: unit rows, float32 (U, D).
+        vectors: unit rows, or 0 for a word of weight 0, float32 (U, D).
         weights: the importance of each distinct word, float32 (U,).
     """
 

@@ -137,7 +137,7 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """A copy of ``network``, a ``BiLSTM``, with int8 products on CPUs."""
+    """A copy of ``network``, on a CPU, with int8 products and the same ``dim``."""
 
     def __init__(self, network: BiLSTM) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class Int8BiLSTM(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Embed B sentences as float32 (B, D).
 
-        ``ids`` are int64 (B, T), the longest sentence first, with -1 after the end of shorter ones.
+        ``ids`` are int64 (B, T), in descending order of length, with -1 after the ends.
         """
         is_padding = ids.t() < 0
         active = (~is_padding).sum(dim=1).tolist()

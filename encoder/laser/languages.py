@@ -64,8 +64,8 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     """Download the missing files of a language's encoder into ``folder``.
 
     Interrupted downloads are resumed, and each file is compared with its checksum. ``publisher`` is
-    the address that precedes ``/`` and a file's name. The folder is made if it is missing. A
-    checksum that its ``SHA256SUMS`` lacks is added there. The result is the path of the checkpoint.
+    the address that precedes ``/`` and a file's name. The folder is made if it is missing, and a
+    checksum that ``SHA256SUMS`` lacks is added there. The result is the path of the checkpoint.
 
     Raises:
         ValueError: ``files_of`` fails, or a file cannot be fetched, is missing while ``offline``,

@@ -72,7 +72,7 @@ def read_torch_file(path: Path) -> dict[str, Any]:
 def to_plain(value: Any) -> Any:  # noqa: ANN401  # any content of a pickle
     """Convert configuration objects and tuples in a value to dicts and lists.
 
-    Nodes of OmegaConf with one value become this value. Others, such as tensors, stay.
+    Nodes of OmegaConf with one value become this value. Other values, such as tensors, stay.
     """
     if isinstance(value, argparse.Namespace):
         return to_plain(vars(value))
@@ -104,8 +104,8 @@ def load_laser(
 
     ``path`` is the ``.pt`` file. ``vocabulary`` is the ``.spm`` of LASER2, or the ``.fcodes`` of
     LASER1 next to a ``.fvocab`` of the same name. None stands for one in the folder of ``path``: of
-    its name, of the name ``laser2``, or the only one. ``pretokenized`` sentences are subword tokens
-    between spaces, and need none. ``precision`` is as in ``encoder.network.prepare``.
+    its name, of the name ``laser2``, or the only one. If ``pretokenized``, sentences are subword
+    tokens between spaces, and no file is used. ``precision`` is as in ``encoder.network.prepare``.
 
     Raises:
         ValueError: A file is missing or damaged, or files or the precision do not fit.
@@ -138,7 +138,7 @@ def load_laser3(
     """Load a LASER3 encoder.
 
     Arguments are as in ``load_laser``, except that ``precision`` cannot be int8, and ``vocabulary``
-    is the ``.cvocab``. Unless ``pretokenized``, an ``.spm`` must be in the same folder.
+    is the ``.cvocab``, always used. Unless ``pretokenized``, an ``.spm`` must be next to ``path``.
 
     Raises:
         ValueError: A file is missing or damaged, or files or the precision do not fit.

@@ -156,7 +156,7 @@ class SkipGram:
         self.epoch += 1
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Write or replace the state, for ``restore`` with an equal ``identity``."""
+        """Write or replace the state by ``save_state``, with its ``identity``."""
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 

@@ -73,7 +73,7 @@ class ValidatedOptions:
 
 
 class ArchitectureOptions(ValidatedOptions):
-    """Base class of the options of an architecture."""
+    """Base class of an architecture's options, with its name and help."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -134,6 +134,7 @@ class ObjectiveOptions(ValidatedOptions):
     """Base class of the options of an objective.
 
     Attributes:
+        name, summary: the objective's name and help.
         in_tokens: whether ``batch_size`` is in tokens, not in sentence pairs.
         constant: whether the learning rate stays constant, instead of falling to zero.
         teacher: whether the objective needs a teacher.

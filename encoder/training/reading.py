@@ -53,11 +53,11 @@ class ParallelText:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether the text is of two languages, by its name."""
+        """Whether the name has the form of a language pair (``de-en``)."""
         return bool(PAIR.fullmatch(self.name))
 
     def take(self, rows: NDArray[np.int64]) -> ParallelText:
-        """Return the pairs at positions ``rows``, in that order."""
+        """Return the pairs at ``rows``, in that order, without ``excluded``."""
         columns = (self.source, self.target, self.corpus)
         source, target, corpus = ([column[row] for row in rows] for column in columns)
         return ParallelText(name=self.name, source=source, target=target, corpus=corpus)
@@ -281,7 +281,8 @@ def parse_labelled(
     """Return the label, premise and hypothesis of rows of cells, in order.
 
     ``rows`` are cells with line numbers, ``columns`` the positions of the three, and ``path`` is
-    for errors. Labels are ``INFERENCE_LABELS``. Pairs without an agreed label (``-``) are skipped.
+    for errors. Labels are ``INFERENCE_LABELS``. The label ``contradictory`` becomes
+    ``contradiction``, and pairs without an agreed label (``-``) are skipped.
 
     Raises:
         ValueError: A line has too few columns, or an unknown label.

@@ -32,7 +32,8 @@ class Masked(Task):
     """The task MLM, to predict hidden tokens.
 
     Embeddings are also the weights of the output. The task reads the first ``sides`` sides of
-    pairs, by default both if all texts are parallel, or else one. ValueError says that the
+    pairs, by default both if all texts are parallel, or else one. If ``causal``, tokens see only
+    earlier ones. If ``together``, the sides of a pair make one sequence. ValueError says that the
     architecture is not a transformer.
     """
 

@@ -38,10 +38,11 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
     """Return a path for each choice of M source languages.
 
     Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are all
-    of ``options.targets`` that are not sources, at least one. Paths of M sources have equal shares.
+    of ``options.targets`` that are not sources. A choice without targets is skipped. Paths of M
+    sources have equal shares.
 
     Raises:
-        ValueError: A target is not one of the languages, or M sources leave no target.
+        ValueError: A target is not one of the languages, or no choice of M sources has targets.
     """
     for target in options.targets:
         if target not in languages:
