@@ -183,8 +183,8 @@ def length_batches(
     """Yield batches of sentences of similar lengths, longest first.
 
     A batch is the positions of its sentences, int64, in descending order of ``lengths``, int64
-    (S,), above 0. It has at most ``size`` tokens, padding included, or one sentence. Its sentences
-    have equal lengths unless ``ragged``.
+    (S,), above 0. It has at most ``size`` tokens and padding, or one sentence, and one length
+    unless ``ragged``.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.flatnonzero([] if ragged else np.diff(lengths[order])) + 1

@@ -219,8 +219,8 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Map token vectors (B, T, D) to new ones of the same shape.
 
-        ``mask``, bool, is broadcast to (B, H, T, T) for H heads, and true (or None) where tokens
-        attend.
+        ``mask``, bool, is broadcast to (B, H, T, T) for H heads. It is true where tokens attend,
+        and None if all attend to all.
         """
         if self._before:
             x = x + self._attend(self.self_attn_layer_norm(x), mask)

@@ -54,8 +54,7 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
 
     Words are between spaces, without punctuation at their ends, and normalised by the tokeniser. In
     scripts without spaces, each subword is a word. Words with fewer than ``min_count`` occurrences
-    or unknown characters, or after the 200,000 most frequent, are skipped. Words of equal frequency
-    are in alphabetical order.
+    or unknown characters, or after the 200,000 most frequent, are skipped. Ties are alphabetical.
 
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.

@@ -2,8 +2,8 @@
 
 Each sentence is computed by itself, token by token in a fixed order, so its numbers don't depend on
 its batch. Sums go through ``LANES`` lanes, whatever the CPU's vectors are. Axes: ``T`` tokens of S
-sentences laid end to end, ``C`` channels of a branch. Token ``t`` is piece ``ids[t]``, and sentence
-``s`` has the tokens ``offsets[s]`` to ``offsets[s + 1]``. In Numba, slices are slower than loops.
+sentences, ``C`` channels of a branch. Token ``t`` is piece ``ids[t]``, and sentence ``s`` has
+tokens ``offsets[s]`` to ``offsets[s + 1]``.
 """
 
 from collections.abc import Callable

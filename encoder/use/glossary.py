@@ -82,8 +82,7 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
 class Glossary:
     """K English words in lower case, and the network's inputs for them.
 
-    ``rows``, float32 (2 K, 512), are of the words in lower case, then of the capitalised words.
-    ``digest`` identifies the glossary.
+    ``rows``, float32 (2 K, 512), are of lower-case, then capitalised words. ``digest`` is a hash.
     """
 
     english: Sequence[str]
@@ -100,8 +99,7 @@ class GlossaryWords:
     """A cache of a language's words, numbered after the network's pieces.
 
     ``language`` is the bundled encoder of the language. ``columns``, int32 (W, 8), are each word's
-    rows of the glossary, and ``shares``, float32 (W, 8), their weights, 0 for a word without a
-    vector in the bundled encoder.
+    rows of the glossary, and ``shares``, float32 (W, 8), their weights, 0 if its vector is 0.
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:

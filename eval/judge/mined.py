@@ -84,7 +84,7 @@ class Mined:
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
-        """Return the pairs scored by a judge, best first.
+        """Return the pairs, at least one, scored by a judge, best first.
 
         ``judge`` is by default the bundled one. The ValueError of ``makers`` is raised.
         """

@@ -241,7 +241,7 @@ def open_run(directory: Place) -> Run:
     """Open a finished run in a work folder.
 
     Raises:
-        ValueError: The folder has no finished run, was cleaned, or is of an earlier version.
+        ValueError: The run is missing, unfinished, damaged, cleaned or of an earlier version.
     """
     work = WorkFolder(directory)
     if not work.summary.is_file():

@@ -35,11 +35,10 @@ class Path:
 
 
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
-    """Return a path for each choice of M source languages.
+    """Return a path for each choice of M sources that leaves a target.
 
-    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are all
-    of ``options.targets`` that are not sources. A choice without targets is skipped. Paths of M
-    sources have equal shares.
+    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are the
+    ``options.targets`` that are not sources, at least one. Paths of M sources have equal shares.
 
     Raises:
         ValueError: A target is not one of the languages, or no choice of M sources has targets.
