@@ -281,6 +281,6 @@ def _read_means(path: Path) -> Mapping[str, Matrix] | None:
         return None
     try:
         means = load(path.read_bytes())
-    except SafetensorError as error:
+        return {ALL: means[ALL], **{language_key(name): mean for name, mean in means.items()}}
+    except (SafetensorError, KeyError) as error:
         raise ValueError(f"encoder: {path} is damaged; install or copy it again") from error
-    return {ALL: means[ALL], **{language_key(name): mean for name, mean in means.items()}}

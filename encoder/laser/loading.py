@@ -154,7 +154,7 @@ def load_laser3(
         model = {name.removeprefix("encoder."): model[name] for name in inner}
     if "layer_norm.weight" in model:
         ids["<mask>"] = len(subwords.SPECIAL) + len(ids)
-    network = _built(path, lambda: Transformer(model, config))
+    network = _built(path, lambda: Transformer(_tensors(model), config))
     count = len(ids) + len(subwords.SPECIAL)
     if count != network.vocabulary:
         raise ValueError(
@@ -210,11 +210,15 @@ def _built(path: Path, build: Callable[[], Any]) -> Any:  # noqa: ANN401  # a ne
         raise ValueError(f"{path}: {error}; download it again, or pass a LASER encoder") from None
 
 
-def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
+def _tensors(model: Mapping[str, Any]) -> Mapping[str, torch.Tensor]:
     for name, tensor in model.items():
         if not isinstance(tensor, torch.Tensor):
             raise ValueError(f"has a {type(tensor).__name__} as {name}, not a tensor")
-    network = BiLSTM(model)
+    return model
+
+
+def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
+    network = BiLSTM(_tensors(model))
     sizes = {"num_embeddings": network.vocabulary, "embed_dim": network.lstm.input_size}
     for name in ("hidden_size", "num_layers", "bidirectional"):  # in LASER's files and in torch
         sizes[name] = getattr(network.lstm, name)
