@@ -33,8 +33,8 @@ class BagEncoder(BaseEncoder):
     """An encoder that sums the vectors of a sentence's pieces and n-grams.
 
     ``table``, float32 or packed, has rows of the V pieces of ``tokenizer``, then ``ngram_rows`` of
-    n-grams, by default none. ``scheme`` is the version of ``Features``, 3 to 5, by default 5.
-    ValueError says that the table has another number of rows than V + ``ngram_rows``.
+    n-grams, by default none. ``scheme`` is the version of ``Features``, by default 5. ``namer`` is
+    the bag of ``with_names``, or None. ValueError says that the table has a wrong number of rows.
     """
 
     def __init__(

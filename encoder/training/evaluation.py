@@ -112,7 +112,7 @@ class Keeper:
         self._start = time.monotonic() - self.state.seconds
 
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
-        """Evaluate, save the encoder if none was better, and save the state.
+        """Take ``measures``, save the encoder if none was better, and the state.
 
         ``figures`` are further figures by name, and include ``best_by`` unless a measure does.
         OSError says that a file cannot be written.

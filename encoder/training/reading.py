@@ -158,7 +158,7 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     is the part of the file's name before the language pair, or else the pair.
 
     Raises:
-        ValueError: A file is malformed, or no pairs remain.
+        ValueError: A file is missing or malformed, or no pairs remain.
     """
     rows = [row for file in files for row in _read_pairs(file)]
     pairs = [row for row in rows if row[2] not in exclude]

@@ -151,7 +151,7 @@ class GlossaryWords:
         self.shares = np.concatenate([self.shares, shares])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Return words' positions in ``ids``, and rows in ``columns``, both int64."""
+        """Return words' positions in ``ids``, and rows in ``columns``, int64 (W,)."""
         is_word = np.flatnonzero(ids >= self._first)
         return is_word, ids[is_word] - self._first
 

@@ -29,8 +29,9 @@ from miner.selection import candidate_pairs, order_best_first, select
 class Mined:
     """Two mined corpora in memory, with their neighbours and pairs.
 
-    ``texts`` are the source and target sentences that have a vector; their positions are the pairs'
-    rows. ``lists`` are the neighbours of sources, then of targets. Scores of ``pairs`` are margins.
+    ``texts`` are the source and target sentences that have a vector. Pairs' rows are positions in
+    them. ``lists`` are neighbours of sources, then of targets. Scores of ``pairs`` are by
+    ``margin``.
     """
 
     texts: tuple[Sequence[str], Sequence[str]]

@@ -73,7 +73,7 @@ def source_languages(paths: Mapping[str, Path]) -> list[str]:
 
 
 class Paths(Task):
-    """The task to translate from the mean of sources' vectors."""
+    """The task to translate from mean vectors, with errors of ``find_paths``."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
