@@ -104,8 +104,8 @@ def load_laser(
 
     ``path`` is the ``.pt`` file. ``vocabulary`` is the ``.spm`` of LASER2, or the ``.fcodes`` of
     LASER1 next to a ``.fvocab`` of the same name. None stands for one in the folder of ``path``: of
-    its name, of the name ``laser2``, or the only one. If ``pretokenized``, sentences are subword
-    tokens between spaces, and no file is used. ``precision`` is as in ``encoder.network.prepare``.
+    its name, of the name ``laser2``, or the only one. ``pretokenized`` sentences are subword tokens
+    between spaces, and need no such file. ``precision`` is as in ``encoder.network.prepare``.
 
     Raises:
         ValueError: A file is missing or damaged, or files or the precision do not fit.

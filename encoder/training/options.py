@@ -324,7 +324,7 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
 
 
 class TrainingOptions(ValidatedOptions):
-    """The options that determine an encoder's weights, given its text."""
+    """Options of the architecture, the objective and the training loop."""
 
     architecture: ArchitectureOptions = field(default_factory=BagOptions)
     objective: ObjectiveOptions = field(default_factory=RankingOptions)
@@ -450,7 +450,7 @@ def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
 
 
 class Recipe(ValidatedOptions):
-    """Everything that determines a trained encoder.
+    """The text and the options of a training.
 
     ValueError says that an option or a weight is out of range, or that options conflict.
 

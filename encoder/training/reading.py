@@ -79,7 +79,7 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
     """Find the files of an objective's text in a folder.
 
     Tuples of files are by language pair. Labelled pairs are by the objective's name. If the
-    objective can use text of one language, and the folder has files ``NAME.XX.txt`` but none of
+    objective can use text of one language, and the folder has files ``[NAME.]XX.txt`` but none of
     ``SUFFIXES``, they are by language. Errors are of ``find_files`` and ``find_parallel_text``.
     """
     if objective.labelled:

@@ -65,7 +65,7 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
 
     ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The results are the 8
     nearest keys, nearest first, int32 (W, 8), and their shares by the softmax of the cosines /
-    0.07, float32 (W, 8). They do not depend on other vectors.
+    0.07, float32 (W, 8). Results do not depend on other vectors.
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]

@@ -30,8 +30,7 @@ class Mined:
     """Two mined corpora in memory, with their neighbours and pairs.
 
     ``texts`` are the source and target sentences that have a vector. Pairs' rows are positions in
-    them. ``lists`` are neighbours of sources, then of targets. Scores of ``pairs`` are by
-    ``margin``.
+    them. ``lists`` are neighbours of sources, then of targets. Scores of ``pairs`` are margins.
     """
 
     texts: tuple[Sequence[str], Sequence[str]]

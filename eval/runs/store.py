@@ -32,7 +32,7 @@ class PairFile:
     """The file ``name`` of pairs in the artefact ``folder``.
 
     Pairs are best first. In the file ``REJECTED``, the filtered pairs and then the identical pairs
-    are best first. It is read when it is needed. If it changed, a ValueError is raised.
+    are best first. The file is read when it is needed. If it changed, ValueError is raised.
     """
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
