@@ -136,7 +136,7 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """A copy of ``network``, on a CPU, with int8 products and the same ``dim``."""
+    """A copy of ``network`` on a CPU, with int8 products and the same ``dim``."""
 
     def __init__(self, network: BiLSTM) -> None:
         super().__init__()
