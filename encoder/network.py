@@ -182,9 +182,8 @@ def length_batches(
 ) -> Iterator[NDArray[np.int64]]:
     """Yield batches of sentences of similar lengths, longest first.
 
-    A batch is the positions of its sentences, int64, in descending order of ``lengths``, int64
-    (S,), above 0. It has at most ``size`` tokens and padding, or one sentence, and one length
-    unless ``ragged``.
+    A batch is positions of sentences, int64, by descending ``lengths``, int64 (S,), above 0. It has
+    at most ``size`` tokens with padding, or one sentence. Lengths are equal unless ``ragged``.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.flatnonzero([] if ragged else np.diff(lengths[order])) + 1

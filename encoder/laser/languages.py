@@ -1,8 +1,7 @@
 """LASER's published encoders by language, and the download of their files.
 
-LASER's publisher gives no checksums. So the SHA-256 of the first download is stored in the folder's
-``SHA256SUMS`` (in the format of the program sha256sum), and later files must match it. You can put
-a file of checksums from elsewhere there first.
+LASER's publisher gives no checksums. So ``SHA256SUMS`` in the folder, in sha256sum's format, gets
+the SHA-256 of the first download, and later files must match it. You can put a file there first.
 """
 
 import hashlib

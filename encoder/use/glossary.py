@@ -2,9 +2,8 @@
 
 A word is replaced by the English words with the nearest vectors in the bundled encoder, which knows
 both languages. Instead of a piece, the network gets the mean of these words' rows, weighted by a
-softmax of the cosines. Numbers and signs stay pieces. The rows started as the rows of English
-pieces, and were trained so that sentences get the vectors of their English translations. Axes:
-``W`` words, ``K`` English words, ``D`` dimensions of the bundled encoder.
+softmax of the cosines. Numbers and signs stay pieces. Rows were trained so that sentences get the
+vectors of their English translations. Axes: ``W`` words, ``K`` English words, ``D`` dimensions.
 """
 
 import hashlib
