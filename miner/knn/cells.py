@@ -365,9 +365,9 @@ def find_floors(
 ) -> Both:
     """Find lower bounds of each row's k-th cosine, float32 (N,) and (M,).
 
-    A bound is the k-th cosine, k at most max(N, M), to rows of the other side with the same nearest
-    cell. It is -inf if these are fewer, or the cell is not in ``part``. ``join_cells`` skips
-    products by these bounds. Arguments and errors are as there.
+    A bound is the min(k, max(N, M))-th cosine to rows of the other side with the same nearest cell.
+    It is -inf if these rows are fewer, or the cell is not in ``part``. Arguments and errors are as
+    in ``join_cells``, which skips products by these bounds.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)

@@ -142,7 +142,7 @@ def search_documents(
 
 
 def find_distinct(rows: Matrix) -> UniqueRows:
-    """Group the equal rows among unit rows (N, D), rarely in several groups."""
+    """Group equal unit rows (N, D), in rare cases in more than one group."""
     _, firsts, inverse = np.unique(_keys(rows), return_index=True, return_inverse=True)
     leaders = firsts[inverse]
     repeated = np.flatnonzero(leaders != np.arange(len(rows)))

@@ -67,7 +67,7 @@ class SplitCounts:
 def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus consists of documents.
 
-    It does if ``input_format`` is ``documents``. For ``auto``, all its suffixes must be in
+    It does if ``input_format`` is ``documents``, or is ``auto`` and all suffixes are in
     ``DOCUMENT_SUFFIXES``. In a folder, media and styles do not count, and unknown suffixes only if
     more than half of the other files have one. Errors of ``folder_files`` are raised.
     """

@@ -74,7 +74,7 @@ def open_pairs(
 
 
 def read_pairs(path: Place) -> Iterator[FilePair]:
-    """Yield the pairs of a file in order, except for blank lines.
+    """Yield the pairs of a file in order, unless their problem is ``BLANK``.
 
     Raises:
         CorpusError: The file cannot be read, or a line is not a pair. The message names the line.
