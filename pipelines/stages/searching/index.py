@@ -40,7 +40,8 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]
 
     The lists of source shards and of target shards are returned, with the method and, for a cell
     join, the trained cells. ValueError says that a side has no usable vector, dimensions differ, a
-    shard is missing or repeated, or the rejected records exceed ``options.max_rejected``.
+    shard is missing or repeated, rejected records exceed ``options.max_rejected``, or cells exceed
+    vectors.
     """
     options = run.options
     sides = collect_sides(shards)
