@@ -198,8 +198,7 @@ def hub(suspects: Suspects) -> Mask:
 def language(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs with a side in another language.
 
-    py3langid gives the language expected of that side a probability below 0.001. Errors are as in
-    ``check_filter_languages``.
+    That side's language has a probability below 0.001. Errors are of ``check_filter_languages``.
     """
     check_filter_languages(["language"], suspects.languages)
     labels = [known_label(code or "") for code in suspects.languages]

@@ -146,9 +146,8 @@ def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) 
 
     The retrieval ``forward`` selects the best pair of each source's list, ``backward`` of each
     target's, and ``intersect`` the pairs that both select. ``max`` matches the pairs of
-    ``best_of_both`` one to one, best first (Artetxe & Schwenk 2019, section 3.2). Any other name
-    raises ValueError. ``pairs`` are from ``candidate_pairs``. Selected ones score above
-    ``threshold``.
+    ``best_of_both`` one to one, best first (Artetxe & Schwenk 2019, section 3.2). Another name
+    raises ValueError. Selected ``pairs``, of ``candidate_pairs``, score above ``threshold``.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     chosen = RETRIEVALS[retrieval](pairs)

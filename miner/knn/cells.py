@@ -141,8 +141,7 @@ class ProbeRadius(NamedTuple):
 
     A gap is the row's product with its nearest centroid minus its product with the cell's centroid:
     cosines, less penalties. ``farthest`` limits all gaps, and ``usual`` the gaps after a row's
-    first max(1, probes - ``PROBE_SLACK``) cells. So rows have about ``probes`` cells on average,
-    and up to ``PROBE_SLACK`` more at cell boundaries.
+    first max(1, probes - ``PROBE_SLACK``) cells.
     """
 
     usual: float  # largest gap of cells after the first ``probes - PROBE_SLACK``
@@ -156,9 +155,8 @@ def nearest_cells(
 
     A row's cells depend on no other row, because integers sum exactly. ``centroids`` are from
     ``train_cells``, (C, D + 1), or have no penalties, (C, D). Cells are int64 (N, min(probes, C)),
-    nearest first, ties by number. ``probes`` is at least 1. With a ``reach`` from
-    ``fit_probe_radius``, rows have about ``probes`` of (N, min(probes + PROBE_SLACK, C)) cells, and
-    -1 at the end.
+    nearest first, ties by number. With a ``reach`` from ``fit_probe_radius``, rows have about
+    ``probes`` of (N, min(probes + PROBE_SLACK, C)) cells, and -1 at the end.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]

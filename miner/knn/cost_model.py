@@ -184,8 +184,7 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
 def measure_machine(*, dim: int, k: int) -> Machine:
     """Measure the speed of this machine in a few seconds.
 
-    It may load torch, and times steps of a search for ``k`` neighbours among random vectors with
-    ``dim`` dimensions.
+    It may load torch, and times steps of a search of ``dim`` dimensions for ``k`` neighbours.
     """
     low_precision_pays(TORCH_FROM)  # may load torch, which would use other threads
     return on_one_thread(lambda: _measure(dim, k))

@@ -62,8 +62,7 @@ def generate_on_devices(
 
     They have the ``kept`` largest products of each row, or all, summed in float32 in the device's
     order (``ROUNDING``), (N, min(kept, M)) and (M, min(kept, N)). Each device searches an equal
-    share of the sources. It has the share and all targets in its memory, or else copies blocks of
-    them repeatedly.
+    share of the sources.
 
     Args:
         source: bfloat16, float16 or float32 (N, D), finite, in host memory. float32 has no fused

@@ -49,7 +49,6 @@ def by_sorting(cell: Cell) -> Found:
     """Find the best keys of each row and of each column of a cell by sorting.
 
     They are int64 (N, min(C, M)) and (M, min(C', N)), best first, of this cell's products only.
-    Writing, transposing and sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (
@@ -109,8 +108,7 @@ def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: i
 def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
     """Return the best tiling of the fused kernel that works on a device.
 
-    It is None if none works, which is logged, or the dtype does not have 16 bits. The first call
-    compiles for some seconds. Triton caches compiled kernels on disk.
+    It is None if none works, which is logged, or the dtype does not have 16 bits.
     """
     if dtype.itemsize != 2:
         return None  # no tensor cores keep float32's precision

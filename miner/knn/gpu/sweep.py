@@ -49,8 +49,7 @@ def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
     """Plan a search of ``lines``, rows plus columns, in ``free`` bytes.
 
     A line takes ``line_bytes``, and has ``kept`` candidates. Vectors that don't fit are copied for
-    every cell. Over PCIe that takes a tenth of the time if cells have 600,000 rows, so neither
-    pinned memory nor a second block would pay. If no line fits, the plan's ``lines`` is 0 or less.
+    every cell. If no line fits, the plan's ``lines`` is 0 or less.
     """
     budget = int(USABLE * free) - WORKSPACE - 8 * kept * lines
     all_lines = line_bytes * lines

@@ -20,7 +20,7 @@ def digest_lines(
 
     Both are uint64 (N,). Two different texts agree in a given half of a digest with probability
     2**-32 (multilinear hashing, Lemire and Kaser 2014, "Strongly universal string hashing is fast",
-    section 2). A byte of 1 after the last makes texts of different lengths differ.
+    section 2).
 
     ``data``, uint8, are the texts' bytes. ``words[i]``, uint32, are the four bytes from
     ``data[i]``, little-endian. Text i is ``data[starts[i] : starts[i + 1] - 1]``, with int64

@@ -106,8 +106,7 @@ def _files_by_suffix(folder: Place) -> dict[str, list[Place]]:
 def looks_like_a_document(path: Place) -> bool:
     """Return whether a text is wrapped, has long paragraphs, or is a web page.
 
-    The first 64 KiB decide. It is false for a damaged file. PlaceError is raised as in
-    ``read_bytes``.
+    The first 64 KiB decide. A damaged file gives False, an unreachable store PlaceError.
     """
     try:
         data = read_bytes(path, SAMPLED_BYTES)
@@ -210,9 +209,8 @@ def split_documents(
 ) -> Iterator[pa.Table]:
     """Yield all sentences of documents in tables of ``SPLIT_FIELDS``.
 
-    ``language_of`` fills the column ``language``. ``counts`` is updated. Broken documents are
-    counted and skipped. ``language`` (ISO 639-1) is for splitting. A name's second document is
-    ``NAME (2)``.
+    ``language_of`` fills the column ``language``. ``counts`` is updated. Broken documents are only
+    counted. ``language`` (ISO 639-1) is for splitting. A name's second document is ``NAME (2)``.
     """
     name_counts: Counter[int] = Counter()  # by hash, which needs less memory than the name
 

@@ -38,10 +38,9 @@ Shards: TypeAlias = Sequence[EmbeddedShard]
 def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]]:
     """Write rejected records, and choose the search method of both sides.
 
-    The lists of source shards and of target shards are returned, with the method and, for a cell
-    join, the trained cells. ValueError says that a side has no usable vector, dimensions differ, a
-    shard is missing or repeated, rejected records exceed ``options.max_rejected``, or cells exceed
-    vectors.
+    Lists of source and of target shards are returned, with the method and any trained cells.
+    ValueError says that a side has no usable vector, dimensions differ, a shard is missing or
+    repeated, rejected records exceed ``options.max_rejected``, or cells exceed vectors.
     """
     options = run.options
     sides = collect_sides(shards)
