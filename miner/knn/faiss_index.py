@@ -137,7 +137,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
 def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
     """Add unit rows, float32 (M, D), maybe none, to an index.
 
-    Ids count all added rows. Raises ValueError, which names ``factory``, if FAISS fails.
+    Ids continue the index's. Raises ValueError, which names ``factory``, if FAISS fails.
     """
     with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
         if len(rows):

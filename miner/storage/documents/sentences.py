@@ -34,7 +34,7 @@ _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkey
 
 
 class Sentence(NamedTuple):
-    """A sentence, its span of document characters, and its paragraph from 0."""
+    """A sentence, its document characters [start, end), and paragraph from 0."""
 
     text: str
     start: int  # in characters
