@@ -29,8 +29,7 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     A pair merges the clusters of its sentences, unless both clusters have a sentence of the same
     language. Clusters have at least two sentences, and are by descending number of languages, then
     by ``last``. ``one`` and ``other`` (P,) are the sentences of each pair, numbered through all
-    languages. ``starts`` (L + 1,) has the first sentence of each language, and the number of
-    sentences.
+    languages. ``starts`` (L + 1,) has each language's first, and the number of all.
 
     Raises:
         ValueError: There are more than ``MAX_LANGUAGES`` languages.

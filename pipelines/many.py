@@ -55,6 +55,7 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
 
     Raises:
         FileNotFoundError: ``corpora`` does not exist.
+        OSError: A file or folder cannot be read or written.
         ValueError: A corpus is unreadable, a language is repeated, or there are fewer than two.
     """
     if not corpora.exists():

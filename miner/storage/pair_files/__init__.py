@@ -77,7 +77,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
     """Yield the pairs of a file in order, unless their problem is ``BLANK``.
 
     Raises:
-        CorpusError: The file cannot be read, or an entry has another problem, which is named.
+        CorpusError: As in ``open_pairs``, or an entry has another problem, which the message names.
         PlaceError: A remote file cannot be reached.
     """
     for pair in open_pairs(path).read():

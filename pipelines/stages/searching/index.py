@@ -126,7 +126,7 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
 def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[SearchableShard]:
     """Train the FAISS index of a side, and return the side's shards with it.
 
-    Other shards are returned unchanged. ValueError says that FAISS cannot train the index.
+    For other methods, the side is returned. ValueError says that FAISS cannot train the index.
     """
     if not isinstance(method := side[0].method, IndexSpec):
         return side
