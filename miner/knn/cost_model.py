@@ -106,10 +106,7 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """Estimate the cost of the exact search.
-
-    ``precision`` is a key of ``machine.products``, or None for the fastest.
-    """
+    """Estimate the cost of exact search in ``precision``, or in the fastest."""
     rate = machine.products[precision] if precision else max(machine.products.values())
     ways = [(problem.dim, HIDDEN)] + [(AXES, HIDDEN_BY_AXES)] * (problem.dim > AXES)
     seeds = SEEDS * problem.rows * (min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED)

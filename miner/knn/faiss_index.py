@@ -88,10 +88,7 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 
 
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
-    """Return a new index without vectors, for ``dim`` dimensions.
-
-    Raises ValueError if FAISS rejects the index for these dimensions.
-    """
+    """Return a new index for ``dim`` dimensions, or raise ValueError."""
     with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
     _set_parameters(index, spec.build)

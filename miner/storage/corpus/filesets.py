@@ -192,10 +192,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
 
 
 def describe_languages(folder: Place) -> str:
-    """Return a line with a folder's corpora and its first skipped entries.
-
-    Errors of ``languages_of`` are raised.
-    """
+    """Describe ``languages_of`` a folder in one line, with its errors."""
     corpora, skipped = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"
     names = [entry.name for entry in skipped]

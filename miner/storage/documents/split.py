@@ -134,10 +134,7 @@ def _is_filled(text: str) -> bool:
 
 
 def describe_documents(folder: Place) -> str:
-    """Return a line with the first files of documents in a folder.
-
-    Errors of ``document_files`` are raised.
-    """
+    """Describe ``document_files`` of a folder in one line, with its errors."""
     files = filesets.summarise_names([name for name, _ in document_files(folder)])
     return f"{folder}: reads {files} as documents, which are split into sentences"
 
