@@ -57,7 +57,7 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     inside = np.flatnonzero(cluster >= 0)
     members[cluster[inside], of_language[inside]] = inside
     within = cluster[one][cluster[one] == cluster[other]]
-    links = np.bincount(within, minlength=len(roots)).astype(np.int64)
+    links = np.bincount(within[within >= 0], minlength=len(roots)).astype(np.int64)
     return Clusters(members=members, last=last[roots], links=links)
 
 
