@@ -24,8 +24,8 @@ class SentenceTransformerEncoder(BaseEncoder):
     """An encoder that runs a model of sentence-transformers.
 
     ``place`` is a folder, or a name on the Hugging Face hub, whose model is downloaded if missing.
-    Its code is not run. ``auto`` is float32. E5 models get the prefix ``query: `` on each sentence,
-    unless they are trained with instructions.
+    Its code is not run. ``auto`` is float32. A model with ``e5`` in its name, but not ``instruct``,
+    gets the prefix ``query: `` on each sentence.
 
     Raises:
         ValueError: The model cannot be loaded, or ``precision`` is int8.

@@ -20,7 +20,7 @@ MIN_COSINE = 0.9995
 
 
 class BaseEncoder(ABC):
-    """Base class of encoders, which set ``name``, ``dim`` and ``precision``."""
+    """Base class of encoders, each with the attributes of ``Encoder``."""
 
     name: str
     dim: int
@@ -37,7 +37,7 @@ class BaseEncoder(ABC):
         return copied
 
     def for_language(self, language: str | None) -> Self:
-        """Return the encoder added for a language (ISO 639), or else this one."""
+        """Return the encoder of ``with_languages`` for a language, or this one."""
         load = self._added.get(language_key(language or ""))
         return self if load is None else load()
 

@@ -58,7 +58,7 @@ def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: b
     """Write an encoder's files into a folder, which is made if missing.
 
     ``config``, JSON values by name, is written with the checksum of the other files. Earlier files
-    are replaced. Errors of ``replace_files`` are raised.
+    are replaced. OSError says that the folder or a file cannot be written.
     """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(full_config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -158,7 +158,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write the weights of an inference head into its encoder's folder.
 
-    ``tensors`` are ``HEAD_TENSORS``. Errors of ``read_config`` and ``replace_files`` are raised.
+    ``tensors`` are by names, ``HEAD_TENSORS``. Errors are of ``read_config`` and ``replace_files``.
     """
     from safetensors.torch import save as save_tensors
 
@@ -173,7 +173,7 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     and contradiction, float32 (N, 3). Rows u and v, of premise and hypothesis, have length sqrt(D).
 
     Raises:
-        ValueError: The head is missing, damaged, or belongs to another encoder.
+        ValueError: The head or ``config.json`` is missing or damaged, or they do not fit together.
     """
     path = folder / HEAD
     if not path.is_file():

@@ -55,8 +55,8 @@ def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage 
 def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read the coverage of each language, by ISO 639 code, of an encoder.
 
-    ``spec`` is a single encoder. Languages of its subfolder ``more`` are included. Encoders that
-    list no languages give {}, such as LASER's.
+    ``spec`` is a single encoder. Further languages of its subfolder ``more`` are included. Encoders
+    that list no languages give {}, such as LASER's.
 
     Raises:
         ValueError: A configuration is damaged.

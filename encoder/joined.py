@@ -164,6 +164,7 @@ class Part:
 
     Attributes:
         weight: the length of its rows.
+        spec: its spelling, without a weight.
         whole: the encoder of all languages.
         encoder: the encoder of the language.
         mean: the mean of the language's rows, float32 (D,).
@@ -178,8 +179,8 @@ class Part:
     def for_language(self, language: str | None) -> "Part":
         """Return the part for a language, with the mean of its rows.
 
-        None and a language without a mean have the mean of all languages. Errors are as in
-        ``Encoder.for_language`` and ``Encoder.encode``.
+        Of ``MEANS``, None and a language without a mean have that of all languages. Errors are as
+        in ``Encoder.for_language`` and ``Encoder.encode``.
         """
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_find_mean(self.spec, encoder, language))
@@ -280,6 +281,6 @@ def _read_means(path: Path) -> Mapping[str, Matrix] | None:
         return None
     try:
         means = load(path.read_bytes())
-    except SafetensorError as error:
+        return {ALL: means[ALL], **{language_key(name): mean for name, mean in means.items()}}
+    except (SafetensorError, KeyError) as error:
         raise ValueError(f"encoder: {path} is damaged; install or copy it again") from error
-    return {ALL: means[ALL], **{language_key(name): mean for name, mean in means.items()}}

@@ -43,7 +43,7 @@ class SentenceTokenizer(ABC):
 
 
 class PreparedNetwork:
-    """A ``network`` in ``precision``, which is moved to ``device``.
+    """A ``network``, already in ``precision``, which is moved to ``device``.
 
     If ``ragged`` (int8), sentences of a batch may have several lengths, else they have one.
     """
@@ -182,9 +182,8 @@ def length_batches(
 ) -> Iterator[NDArray[np.int64]]:
     """Yield batches of sentences of similar lengths, longest first.
 
-    A batch is the positions of its sentences, int64, in descending order of ``lengths``, int64
-    (S,), above 0. It has at most ``size`` tokens, padding included, or one sentence. Its sentences
-    have equal lengths unless ``ragged``.
+    A batch is positions of sentences, int64, by descending ``lengths``, int64 (S,), above 0. It has
+    at most ``size`` tokens with padding, or one sentence. Lengths are equal unless ``ragged``.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.flatnonzero([] if ragged else np.diff(lengths[order])) + 1

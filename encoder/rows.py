@@ -40,6 +40,7 @@ class PackedTable:
     Attributes:
         codes: numbers plus 8, two per byte, the first in the upper bits, uint8 (V, ceil(D / 2)).
         scales: the factors of the rows, float32 (V,).
+        dim: the number of dimensions D.
     """
 
     codes: NDArray[np.uint8]

@@ -39,7 +39,7 @@ class Tokens:
 
     @classmethod
     def group(cls, ids: NDArray[np.int32], owners: NDArray[np.integer], count: int) -> "Tokens":
-        """Divide ids (T,) into ``count`` lists.
+        """Divide ids, int32 (T,), into ``count`` lists.
 
         ``owners`` (T,) are the numbers of the ids' lists, from 0. Ids of a list keep their order.
         """

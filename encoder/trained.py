@@ -67,7 +67,8 @@ class EndingTokenizer(SentenceTokenizer):
 class TrainedNetwork(NetworkEncoder):
     """An encoder that ``adit train`` wrote, from which training can start.
 
-    ``network`` has embeddings of ``tokenizer``'s pieces, then of an end token.
+    ``network`` has embeddings of ``tokenizer``'s pieces, then of an end token. ``tokenizer_model``
+    is the serialised tokeniser, and ``weights`` returns tensors as ``PreparedNetwork.weights``.
     """
 
     def __init__(self, *, name: str, tokenizer: Tokenizer, network: PreparedNetwork) -> None:

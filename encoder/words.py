@@ -20,7 +20,7 @@ class Words(Tokens):
     ``ids`` and ``offsets`` list each sentence's words, as numbers of U distinct words.
 
     Attributes:
-        vectors: unit rows, float32 (U, D).
+        vectors: unit rows, or 0 for a word of weight 0, float32 (U, D).
         weights: the importance of each distinct word, float32 (U,).
     """
 
@@ -61,8 +61,7 @@ def word_encoders(
 
     ``languages`` are the sides' ISO 639 codes, None if unknown. A word encoder is ``encoder`` or,
     if that is joined, its first part with word vectors, for the language. If there is none, or
-    ``encoder`` is None because vectors were given, it is the bundled encoder. Errors of
-    ``Encoder.for_language`` are raised.
+    ``encoder`` is None, it is the bundled encoder. Errors of ``Encoder.for_language`` are raised.
 
     Raises:
         ValueError: The bundled encoder is needed, and a language is None, not covered or ``weak``.

@@ -74,7 +74,7 @@ def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> N
 
 
 class Direction(IntEnum):
-    """The neighbour lists that contain a pair, as bits 1 and 2."""
+    """Neighbour lists with a pair, its source's (1), its target's (2) or both."""
 
     FORWARD = 1  # the source's list
     BACKWARD = 2  # the target's list

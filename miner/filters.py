@@ -113,7 +113,7 @@ def _scripts(texts: Iterable[str]) -> Counter[str]:
 
 
 def main_script(texts: Sequence[str]) -> str | None:
-    """Return the script of most letters in the first 1,000 texts.
+    """Return the most frequent script of letters in the first 1,000 texts.
 
     It is the first word of the letters' Unicode names, such as LATIN, or CJK for Chinese and
     Japanese, or None without letters.
@@ -187,7 +187,7 @@ def hub(suspects: Suspects) -> Mask:
     """Return a mask (P,) of pairs with a sentence in over 50 neighbour lists.
 
     Raises:
-        ValueError: ``suspects.lists`` is empty.
+        ValueError: ``suspects.lists`` are not two arrays.
     """
     if len(suspects.lists) != 2:
         raise ValueError("the filter 'hub' requires the numbers of neighbour lists of both sides")
@@ -198,8 +198,7 @@ def hub(suspects: Suspects) -> Mask:
 def language(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs with a side in another language.
 
-    py3langid gives the language expected of that side a probability below 0.001. Errors are as in
-    ``check_filter_languages``.
+    That side's language has a probability below 0.001. Errors are of ``check_filter_languages``.
     """
     check_filter_languages(["language"], suspects.languages)
     labels = [known_label(code or "") for code in suspects.languages]
@@ -237,7 +236,7 @@ def reasons(suspects: Suspects, names: Sequence[str]) -> list[str]:
     """Return the names of the filters that reject each of P pairs.
 
     A pair's names are joined by commas, in the order of ``names``, which are keys of ``FILTERS``.
-    The text is empty if all filters accept the pair.
+    The text is empty if all filters accept the pair. Errors of these filters are raised.
     """
     masks = [FILTERS[name](suspects).tolist() for name in names]
     rows = zip(*masks, strict=True) if masks else [()] * len(suspects.source)

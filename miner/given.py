@@ -28,8 +28,7 @@ def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
 def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
     """Return the first lines, int64 (Q,), of Q pairs of rows.
 
-    ``source`` and ``target`` (Q,) are the rows. ``pairs`` are from ``distinct_pairs``, and have
-    them.
+    ``source`` and ``target`` (Q,) are rows of some of ``pairs``, from ``distinct_pairs``.
     """
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1

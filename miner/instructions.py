@@ -8,9 +8,8 @@ first. The system must grant their use to the process.
 AVX2 multiplies bytes, but sums adjacent products in 16 bits, and adding several such sums before
 they are widened is fastest. In a search, the sums of four steps fit if column codes are at most 79,
 so 1 to 159 after raising, and the eight row codes whose products are added have positive ones that
-sum to at most 206, and negative ones that sum to at least -206 (159 x 206 = 32,754). Other codes
-are int16 there. If ``ADIT_INT8`` is set, but not to ``none`` or a set of this CPU, the import
-raises ValueError.
+sum to at most 206, and negative ones that sum to at least -206. Other codes are int16 there. If
+``ADIT_INT8`` is set, but not to ``none`` or a set of this CPU, the import raises ValueError.
 """
 
 import ctypes
@@ -67,9 +66,8 @@ class InstructionSet:
     ``largest`` by row codes up to 127. Of each 16 row codes, the positive ones of codes 0, 1, 4, 5,
     8, 9, 12 and 13 sum to at most ``largest_sum``, the negative ones to at least -``largest_sum``,
     and so do the other eight's. A register has ``lanes`` of 32 bits. A block of products has
-    ``rows`` rows, and columns in ``vectors`` registers. If ``tiles`` is true, AMX multiplies it.
-    ``name`` is LLVM's name of the CPU feature, and ``processor`` LLVM's name of a CPU without
-    faster features, "" on Arm.
+    ``rows`` rows, and columns in ``vectors`` registers. If ``tiles``, AMX multiplies it. ``name``
+    is LLVM's name of the feature, ``processor`` of a CPU without faster ones, "" on Arm.
     """
 
     name: str

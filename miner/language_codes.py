@@ -23,8 +23,7 @@ def parse_language(text: str) -> str:
     ['uk', 'uk-UA', 'de', 'he', 'zh-Hant', 'uk']
 
     Raises:
-        ValueError: The text is not a known code of one language. The message suggests a code for a
-            name, a locale or a country.
+        ValueError: The text is not a known code of one language. The message may suggest one.
     """
     from langcodes import Language, standardize_tag
     from langcodes.tag_parser import LanguageTagError

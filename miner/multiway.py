@@ -14,9 +14,8 @@ MAX_LANGUAGES = 64  # bits of the uint64 masks
 class Clusters:
     """C clusters of sentences, with at most one sentence per language.
 
-    ``members`` (C, L) has the number of the sentence of each of L languages, or -1. ``last`` (C,)
-    is the position of the last pair that merged clusters into this one, and ``links`` (C,) counts
-    the given pairs within it.
+    ``members`` (C, L) has the sentence's number in each of L languages, or -1. ``last`` (C,) is the
+    position of the last pair that merged two into it, and ``links`` (C,) counts pairs within it.
     """
 
     members: IntArray
@@ -28,10 +27,9 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     """Cluster the sentences of L languages by P pairs, best pairs first.
 
     A pair merges the clusters of its sentences, unless both clusters have a sentence of the same
-    language. Connected components would chain wrong pairs to clusters of any size. Clusters have at
-    least two sentences, and are by descending number of languages, then by ``last``. ``one`` and
-    ``other`` (P,) are the sentences of each pair, numbered through all languages. ``starts``
-    (L + 1,) has the first sentence of each language, and the number of sentences.
+    language. Clusters have at least two sentences, and are by descending number of languages, then
+    by ``last``. ``one`` and ``other`` (P,) are the sentences of each pair, numbered through all
+    languages. ``starts`` (L + 1,) has each language's first, and the number of all.
 
     Raises:
         ValueError: There are more than ``MAX_LANGUAGES`` languages.
@@ -59,7 +57,7 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     inside = np.flatnonzero(cluster >= 0)
     members[cluster[inside], of_language[inside]] = inside
     within = cluster[one][cluster[one] == cluster[other]]
-    links = np.bincount(within, minlength=len(roots)).astype(np.int64)
+    links = np.bincount(within[within >= 0], minlength=len(roots)).astype(np.int64)
     return Clusters(members=members, last=last[roots], links=links)
 
 

@@ -94,8 +94,8 @@ def _retrieve_max(pairs: Pairs) -> IntArray:
 def best_of_both(pairs: Pairs) -> IntArray:
     """Return the positions of pairs among which ``max`` selects, best first.
 
-    They are the best pair of each source and of each target, and the pairs with the same score as
-    the best pairs of both their sentences. So each copy of a duplicate pair gets a partner.
+    They are the best pair of each source's and of each target's list, and the pairs with the same
+    score as the best of both their lists. So each copy of a duplicate pair gets a partner.
     """
     ranked = order_best_first(pairs)
     forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)
@@ -144,10 +144,10 @@ RETRIEVALS: dict[str, Callable[[Pairs], IntArray]] = {
 def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) -> Pairs:
     """Select among candidate pairs, best first, ties by source, then target.
 
-    The retrieval ``forward`` selects each source's best pair, ``backward`` each target's, and
-    ``intersect`` the pairs that both select. ``max`` matches the pairs of ``best_of_both`` one to
-    one, best first (Artetxe & Schwenk 2019, section 3.2). Any other name raises ValueError.
-    ``pairs`` are from ``candidate_pairs``, and selected pairs score above ``threshold``.
+    The retrieval ``forward`` selects the best pair of each source's list, ``backward`` of each
+    target's, and ``intersect`` the pairs that both select. ``max`` matches the pairs of
+    ``best_of_both`` one to one, best first (Artetxe & Schwenk 2019, section 3.2). Another name
+    raises ValueError. Selected ``pairs``, of ``candidate_pairs``, score above ``threshold``.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     chosen = RETRIEVALS[retrieval](pairs)

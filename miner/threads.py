@@ -114,10 +114,7 @@ def run_in_threads(
 
 
 def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return the results of ``work`` on items in order, in threads.
-
-    Threads and errors are as in ``run_in_threads``.
-    """
+    """Call ``work`` by ``run_in_threads``, and return results in items' order."""
     results: list[Any] = [None] * len(items)
 
     def compute(position: int) -> None:

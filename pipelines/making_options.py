@@ -35,6 +35,7 @@ class MapOptions(TextOptions):
         start: One of ``STARTS``, or a file with a word and its translation per line.
         refinements: How often the map is refitted to mutual nearest neighbours.
         vec: Folder to write both languages' mapped word vectors to, as ``XX.vec``, or None.
+        words: How word vectors are learned from text.
     """
 
     start: str = IDENTICAL
@@ -44,7 +45,7 @@ class MapOptions(TextOptions):
 
 
 class RoundOptions(ValidatedOptions):
-    """Options of each round of mining and training."""
+    """Options of the rounds. ValueError says that one is beyond its limits."""
 
     rounds: int = option(3, "maximum number of rounds", low=1)
     fdr: float = option(

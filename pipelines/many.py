@@ -55,6 +55,7 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
 
     Raises:
         FileNotFoundError: ``corpora`` does not exist.
+        OSError: A file or folder cannot be read or written.
         ValueError: A corpus is unreadable, a language is repeated, or there are fewer than two.
     """
     if not corpora.exists():
@@ -120,9 +121,9 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
     """Write the clusters of translations in all languages of a finished job.
 
     The file is ``multiway.tsv`` in ``many.output``, or ``multiway.jsonl`` if ``many.ending`` begins
-    with jsonl. A line has a cluster's number of languages, number of links (pairs), score of the
-    weakest link, and at most one sentence per language. ValueError says that languages are more
-    than 64 or a run is not finished, OutputError that the file cannot be written.
+    with jsonl. A line, after a header in TSV, has a cluster's number of languages, number of links
+    (pairs), score of the weakest link, and at most one sentence per language. ValueError says that
+    languages are more than 64 or a run is not finished, OutputError that writing failed.
     """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}

@@ -170,10 +170,7 @@ class MiningOptions:
 
     @property
     def rejected_output(self) -> Place:
-        """The path of the pairs that filters reject, next to ``output``.
-
-        An unknown format of the output raises ValueError.
-        """
+        """The path of rejected pairs, or ValueError for an unknown format."""
         return Output.named(self.output).rejected
 
     @property

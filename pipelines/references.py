@@ -470,10 +470,7 @@ def shard_parts(
 
 
 def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
-    """Return the references to the shards of a side, in the order of shards.
-
-    ValueError says that a shard of the side has no reference, or several.
-    """
+    """Return a side's references in order, one per shard, or raise ValueError."""
     ordered = sorted(
         (reference for reference in references if reference.shard.side == side),
         key=lambda reference: reference.shard.index,

@@ -33,8 +33,8 @@ class BagEncoder(BaseEncoder):
     """An encoder that sums the vectors of a sentence's pieces and n-grams.
 
     ``table``, float32 or packed, has rows of the V pieces of ``tokenizer``, then ``ngram_rows`` of
-    n-grams, by default none. ``scheme`` is the version of ``Features``, 3 to 5 (default).
-    ValueError says that the table has another number of rows than V + ``ngram_rows``.
+    n-grams, by default none. ``scheme`` is the version of ``Features``, by default 5. ``namer`` is
+    the bag of ``with_names``, or None. ValueError says that the table has a wrong number of rows.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class BagEncoder(BaseEncoder):
     def words(self, sentences: str | Sequence[str]) -> Words:
         """Return the words of sentences, or of one, with vectors and weights.
 
-        Vectors are unit rows. A weight is the length of the word's vector in the sum. A sentence's
-        vector is the sum of its words' vectors times weights, at unit length. If ``with_names``
-        added an encoder, its words of a sentence's names follow the sentence's own words.
+        A weight is the length of the word's vector in the sum. A sentence's vector is the sum of
+        its words' unit vectors times weights, at unit length. If ``with_names`` added an encoder,
+        its words of a sentence's names follow the sentence's own words.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))
@@ -110,7 +110,7 @@ class BagEncoder(BaseEncoder):
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into the normalised texts of its words.
 
-        They are in the order of ``words``, without names. Unknown pieces are omitted.
+        They are in the order of ``words``, without names. Unknown pieces are omitted, maybe all.
         """
         words, _ = self._features.words(self._tokenizer.encode([sentence]))
         pieces = self._tokenizer.pieces(words.ids.tolist())
@@ -133,8 +133,8 @@ class BagEncoder(BaseEncoder):
 def find_names(sentences: Sequence[str]) -> list[str]:
     """Return the names in each sentence, joined by spaces, or "".
 
-    A name follows white space, and begins with a capital letter, maybe after punctuation. A
-    sentence has none if more than half of its words are names. Words are counted as spaces plus 1.
+    A name follows white space, lasts until the next, and begins with a capital letter, maybe after
+    punctuation. If more than half of a sentence's words, its spaces plus 1, are names, it has "".
     """
     words_by_sentence = map(_name_pattern().findall, sentences)
     return [

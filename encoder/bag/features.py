@@ -45,7 +45,7 @@ class Features:
     """The features of words, each a row of a bag's table.
 
     The V ``pieces``, from ``Tokenizer.pieces``, have the first V rows. N-grams share ``ngram_rows``
-    further rows by a hash, or are not used if 0. A word begins at the beginning of a sentence, and
+    further rows by a hash, or are not used if it is 0. A word begins at a sentence's beginning, and
     at each piece that begins with a space or with a character of a script without spaces.
     ``scheme`` is the version, 3 to 5. Schemes 3 and 4 have no stems. Scheme 3 has no sounds, no
     syllables of Hangul and only three alphabets.

@@ -47,8 +47,8 @@ class Cuts:
 
         ``words`` are W lists of piece ids. A margin, float32 (W,), is the lead of the best cut's
         score over the second best, per character. It is infinite if there is one cut, and 0 if a
-        character has no piece. A cost, float32 (W,), is the best cut's negative score. A word whose
-        margin exceeds ``ROUNDING`` times a sentence's sum of costs is cut in it as it is alone.
+        piece is unknown. A cost, float32 (W,), is the best cut's negative score. If a word's margin
+        exceeds ``ROUNDING`` times a sentence's sum of costs, the sentence has the word's best cut.
         """
         spellings = self._characters.take(words.ids.astype(np.int64))
         margins, costs = np.zeros((2, len(words)), dtype=np.float32)

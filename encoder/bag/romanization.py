@@ -1,9 +1,8 @@
 """Romanised spellings, which are similar for a name in most alphabets.
 
-It matters only that the same name gives similar letters. Accents are removed. Cyrillic, Greek,
-Armenian and Georgian letters are transcribed one by one, roughly as in passports and on maps. The
-sound of another letter is from its Unicode name, which never changes: ARABIC LETTER JEEM is j,
-DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug.
+Accents are removed. Cyrillic and Greek letters, and some of other alphabets, are transcribed by
+tables, roughly as in passports and on maps. The sound of another letter is from its Unicode name:
+ARABIC LETTER JEEM is j, DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug.
 
 Abjads omit vowels, Indic scripts imply them, and languages distinguish different consonants. So
 ``to_sounds`` keeps only classes of consonants.

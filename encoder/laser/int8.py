@@ -1,11 +1,10 @@
 """The BiLSTM in int8, compiled by Numba.
 
 Products are of integers, and everything between them is float32. Weights have a scale per output,
-activations one per token, computed at run time (symmetric quantisation, as in Jacob et al. 2018,
-"Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
-section 2). So a sentence's vector does not depend on its batch. LLVM vectorises loops over whole
-arrays in functions of their own. Axes: ``B`` sentences of ``T`` tokens, ``H`` hidden units,
-``G = 4 H`` gates in torch's order (input, forget, cell, output), ``K`` inputs of a layer.
+activations one per token (symmetric quantisation, as in Jacob et al. 2018, "Quantization and
+Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference", section 2). So a
+sentence's vector does not depend on its batch. Axes: ``B`` sentences of ``T`` tokens, ``H`` hidden
+units, ``G = 4 H`` gates in torch's order (input, forget, cell, output), ``K`` inputs of a layer.
 """
 
 from collections.abc import Callable
@@ -137,7 +136,7 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """A copy of ``network``, a ``BiLSTM``, with int8 products on CPUs."""
+    """A copy of ``network`` on a CPU, with int8 products and the same ``dim``."""
 
     def __init__(self, network: BiLSTM) -> None:
         super().__init__()
@@ -151,7 +150,7 @@ class Int8BiLSTM(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Embed B sentences as float32 (B, D).
 
-        ``ids`` are int64 (B, T), the longest sentence first, with -1 after the end of shorter ones.
+        ``ids`` are int64 (B, T), in descending order of length, with -1 after the ends.
         """
         is_padding = ids.t() < 0
         active = (~is_padding).sum(dim=1).tolist()

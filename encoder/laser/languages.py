@@ -1,8 +1,7 @@
 """LASER's published encoders by language, and the download of their files.
 
-LASER's publisher gives no checksums. So the SHA-256 of the first download is stored in the folder's
-``SHA256SUMS`` (in the format of the program sha256sum), and later files must match it. You can put
-a file of checksums from elsewhere there first.
+LASER's publisher gives no checksums. So ``SHA256SUMS`` in the folder, in sha256sum's format, gets
+the SHA-256 of the first download, and later files must match it. You can put a file there first.
 """
 
 import hashlib
@@ -64,8 +63,8 @@ def fetch_laser(language: str, folder: Path, *, publisher: str, offline: bool = 
     """Download the missing files of a language's encoder into ``folder``.
 
     Interrupted downloads are resumed, and each file is compared with its checksum. ``publisher`` is
-    the address that precedes ``/`` and a file's name. The folder is made if it is missing. A
-    checksum that its ``SHA256SUMS`` lacks is added there. The result is the path of the checkpoint.
+    the address that precedes ``/`` and a file's name. The folder is made if it is missing, and a
+    checksum that ``SHA256SUMS`` lacks is added there. The result is the path of the checkpoint.
 
     Raises:
         ValueError: ``files_of`` fails, or a file cannot be fetched, is missing while ``offline``,

@@ -72,7 +72,7 @@ def read_torch_file(path: Path) -> dict[str, Any]:
 def to_plain(value: Any) -> Any:  # noqa: ANN401  # any content of a pickle
     """Convert configuration objects and tuples in a value to dicts and lists.
 
-    Nodes of OmegaConf with one value become this value. Others, such as tensors, stay.
+    Nodes of OmegaConf with one value become this value. Other values, such as tensors, stay.
     """
     if isinstance(value, argparse.Namespace):
         return to_plain(vars(value))
@@ -105,7 +105,7 @@ def load_laser(
     ``path`` is the ``.pt`` file. ``vocabulary`` is the ``.spm`` of LASER2, or the ``.fcodes`` of
     LASER1 next to a ``.fvocab`` of the same name. None stands for one in the folder of ``path``: of
     its name, of the name ``laser2``, or the only one. ``pretokenized`` sentences are subword tokens
-    between spaces, and need none. ``precision`` is as in ``encoder.network.prepare``.
+    between spaces, and need no such file. ``precision`` is as in ``encoder.network.prepare``.
 
     Raises:
         ValueError: A file is missing or damaged, or files or the precision do not fit.
@@ -138,7 +138,7 @@ def load_laser3(
     """Load a LASER3 encoder.
 
     Arguments are as in ``load_laser``, except that ``precision`` cannot be int8, and ``vocabulary``
-    is the ``.cvocab``. Unless ``pretokenized``, an ``.spm`` must be in the same folder.
+    is the ``.cvocab``, always used. Unless ``pretokenized``, an ``.spm`` must be next to ``path``.
 
     Raises:
         ValueError: A file is missing or damaged, or files or the precision do not fit.
@@ -154,7 +154,7 @@ def load_laser3(
         model = {name.removeprefix("encoder."): model[name] for name in inner}
     if "layer_norm.weight" in model:
         ids["<mask>"] = len(subwords.SPECIAL) + len(ids)
-    network = _built(path, lambda: Transformer(model, config))
+    network = _built(path, lambda: Transformer(_tensors(model), config))
     count = len(ids) + len(subwords.SPECIAL)
     if count != network.vocabulary:
         raise ValueError(
@@ -210,11 +210,15 @@ def _built(path: Path, build: Callable[[], Any]) -> Any:  # noqa: ANN401  # a ne
         raise ValueError(f"{path}: {error}; download it again, or pass a LASER encoder") from None
 
 
-def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
+def _tensors(model: Mapping[str, Any]) -> Mapping[str, torch.Tensor]:
     for name, tensor in model.items():
         if not isinstance(tensor, torch.Tensor):
             raise ValueError(f"has a {type(tensor).__name__} as {name}, not a tensor")
-    network = BiLSTM(model)
+    return model
+
+
+def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
+    network = BiLSTM(_tensors(model))
     sizes = {"num_embeddings": network.vocabulary, "embed_dim": network.lstm.input_size}
     for name in ("hidden_size", "num_layers", "bidirectional"):  # in LASER's files and in torch
         sizes[name] = getattr(network.lstm, name)

@@ -30,7 +30,7 @@ class BiLSTM(nn.Module):
     """A network of LSTMs in both directions, or one, with max pooling.
 
     ``tensors`` have LASER's names. Training drops the share ``dropout`` of each layer's inputs. The
-    mode and errors are as in ``adopt``.
+    mode and errors are as in ``adopt``. Attributes are ``dim`` D and ``vocabulary``, a count.
     """
 
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
@@ -219,7 +219,8 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Map token vectors (B, T, D) to new ones of the same shape.
 
-        ``mask``, bool, is broadcast to (B, H, T, T) for H heads, and true where tokens attend.
+        ``mask``, bool, is broadcast to (B, H, T, T) for H heads. It is true where tokens attend,
+        and None if all attend to all.
         """
         if self._before:
             x = x + self._attend(self.self_attn_layer_norm(x), mask)

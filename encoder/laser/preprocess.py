@@ -46,7 +46,7 @@ def normalize_punctuation(language: str) -> Step:
 
 
 class PerlTokenizer(MosesTokenizer):
-    """A tokeniser like ``tokenizer.perl -no-escape``, for an ISO 639-1 code."""
+    """A tokeniser like ``tokenizer.perl -no-escape``, for an ISO 639 code."""
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
     COMMA_SEPARATE_2 = regex.compile(r",(\P{N})"), r" , \1"
@@ -112,8 +112,8 @@ def make_normalizer(language: str | None) -> Step:
 def make_tokenizer(language: str | None) -> Step:
     """Return the function that preprocesses lines for LASER1.
 
-    The function works as that of ``make_normalizer``, and also separates words and writes Greek in
-    Latin. ModuleNotFoundError says that the package for Chinese, Japanese or Greek is missing.
+    The function works as that of ``make_normalizer``, and also separates words. For Greek, it
+    romanises. ModuleNotFoundError names the missing package for Chinese, Japanese or Greek.
     """
     code = _code(language)
     normalize, words = normalize_punctuation(code), PerlTokenizer(code)

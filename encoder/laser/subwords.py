@@ -129,8 +129,8 @@ def read_cvocab(path: Path) -> dict[str, int]:
     The result is the id of each token, which is its line, from 0, plus 4.
 
     Raises:
-        ValueError: The file is missing, a line malformed, or a token repeated, unless its line ends
-            with ``#fairseq:overwrite``.
+        ValueError: The file is missing, a line malformed, or a token repeated or special, unless
+            its line ends with ``#fairseq:overwrite``.
     """
     if not path.is_file():
         raise ValueError(f"{path}: vocabulary file not found; pass it with --vocab")
@@ -158,7 +158,7 @@ class TextTokenizer(SentenceTokenizer):
 
     ``split`` splits lines into tokens, by ``BPE`` (LASER1) or ``read_pieces`` (LASER2 and LASER3),
     by default at white space. ``steps`` is ``make_tokenizer`` or ``make_normalizer``, or None for
-    no preprocessing. ``language`` None is English.
+    no preprocessing. They are called with ``language``, None for English, and raise errors.
     """
 
     def __init__(

@@ -54,8 +54,7 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
 
     Words are between spaces, without punctuation at their ends, and normalised by the tokeniser. In
     scripts without spaces, each subword is a word. Words with fewer than ``min_count`` occurrences
-    or unknown characters, or after the 200,000 most frequent, are skipped. Words of equal frequency
-    are in alphabetical order.
+    or unknown characters, or after the 200,000 most frequent, are skipped. Ties are alphabetical.
 
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.
@@ -156,7 +155,7 @@ class SkipGram:
         self.epoch += 1
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Write or replace the state, for ``restore`` with an equal ``identity``."""
+        """Write or replace the state by ``save_state``, with its ``identity``."""
         tensors = {"inputs": self.inputs, "outputs": self.outputs}
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 

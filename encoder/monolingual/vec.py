@@ -75,7 +75,7 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
 
 
 def write_vec(path: Path, words: Sequence[str], vectors: Matrix) -> None:
-    """Write or replace a ``.vec`` file, whose numbers have five decimals."""
+    """Write or replace a ``.vec`` file of vectors (V, D) with five decimals."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"{len(words)} {vectors.shape[1]}\n")
         for word, row in zip(words, vectors.tolist(), strict=True):

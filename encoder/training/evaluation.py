@@ -112,10 +112,10 @@ class Keeper:
         self._start = time.monotonic() - self.state.seconds
 
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
-        """Evaluate, save the encoder if none was better, and save the state.
+        """Take ``measures``, save the encoder if none was better, and the state.
 
-        ``figures`` are further figures by name, such as the loss, and include ``best_by`` unless a
-        measure does. OSError says that a file cannot be written.
+        ``figures`` are further figures by name, and include ``best_by`` unless a measure does.
+        OSError says that a file cannot be written.
         """
         encoder, save = self.finish()
         parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}

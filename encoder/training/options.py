@@ -73,7 +73,7 @@ class ValidatedOptions:
 
 
 class ArchitectureOptions(ValidatedOptions):
-    """Base class of the options of an architecture."""
+    """Base class of an architecture's options, with its name and help."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -134,6 +134,7 @@ class ObjectiveOptions(ValidatedOptions):
     """Base class of the options of an objective.
 
     Attributes:
+        name, summary: the objective's name and help.
         in_tokens: whether ``batch_size`` is in tokens, not in sentence pairs.
         constant: whether the learning rate stays constant, instead of falling to zero.
         teacher: whether the objective needs a teacher.
@@ -323,7 +324,7 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
 
 
 class TrainingOptions(ValidatedOptions):
-    """The options that determine an encoder's weights, given its text."""
+    """Options of the architecture, the objective and the training loop."""
 
     architecture: ArchitectureOptions = field(default_factory=BagOptions)
     objective: ObjectiveOptions = field(default_factory=RankingOptions)
@@ -449,7 +450,7 @@ def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
 
 
 class Recipe(ValidatedOptions):
-    """Everything that determines a trained encoder.
+    """The text and the options of a training.
 
     ValueError says that an option or a weight is out of range, or that options conflict.
 

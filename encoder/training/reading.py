@@ -53,11 +53,11 @@ class ParallelText:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether the text is of two languages, by its name."""
+        """Whether the name has the form of a language pair (``de-en``)."""
         return bool(PAIR.fullmatch(self.name))
 
     def take(self, rows: NDArray[np.int64]) -> ParallelText:
-        """Return the pairs at positions ``rows``, in that order."""
+        """Return the pairs at ``rows``, in that order, without ``excluded``."""
         columns = (self.source, self.target, self.corpus)
         source, target, corpus = ([column[row] for row in rows] for column in columns)
         return ParallelText(name=self.name, source=source, target=target, corpus=corpus)
@@ -79,7 +79,7 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
     """Find the files of an objective's text in a folder.
 
     Tuples of files are by language pair. Labelled pairs are by the objective's name. If the
-    objective can use text of one language, and the folder has files ``NAME.XX.txt`` but none of
+    objective can use text of one language, and the folder has files ``[NAME.]XX.txt`` but none of
     ``SUFFIXES``, they are by language. Errors are of ``find_files`` and ``find_parallel_text``.
     """
     if objective.labelled:
@@ -158,7 +158,7 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     is the part of the file's name before the language pair, or else the pair.
 
     Raises:
-        ValueError: A file is malformed, or no pairs remain.
+        ValueError: A file is missing or malformed, or no pairs remain.
     """
     rows = [row for file in files for row in _read_pairs(file)]
     pairs = [row for row in rows if row[2] not in exclude]
@@ -281,7 +281,8 @@ def parse_labelled(
     """Return the label, premise and hypothesis of rows of cells, in order.
 
     ``rows`` are cells with line numbers, ``columns`` the positions of the three, and ``path`` is
-    for errors. Labels are ``INFERENCE_LABELS``. Pairs without an agreed label (``-``) are skipped.
+    for errors. Labels are ``INFERENCE_LABELS``. The label ``contradictory`` becomes
+    ``contradiction``, and pairs without an agreed label (``-``) are skipped.
 
     Raises:
         ValueError: A line has too few columns, or an unknown label.

@@ -20,7 +20,7 @@ class State:
     """The state of a training after ``step`` steps.
 
     Attributes:
-        identity: everything that determines the weights, as JSON values.
+        identity: JSON values that must be equal to resume, such as options.
         tokenizer_model: the serialised SentencePiece model.
         tensors: weights and the optimisers' moments, by name.
         seconds: the time of training so far.

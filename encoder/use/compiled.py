@@ -1,9 +1,8 @@
 """The network's sums over neighbouring tokens, compiled by Numba.
 
-Each sentence is computed by itself, token by token in a fixed order, so its numbers don't depend on
-its batch. Sums go through ``LANES`` lanes, whatever the CPU's vectors are. Axes: ``T`` tokens of S
-sentences laid end to end, ``C`` channels of a branch. Token ``t`` is piece ``ids[t]``, and sentence
-``s`` has the tokens ``offsets[s]`` to ``offsets[s + 1]``. In Numba, slices are slower than loops.
+Each sentence is computed by itself, in a fixed order, so numbers do not depend on its batch. Sums
+go through ``LANES`` lanes on every CPU. Axes: ``T`` tokens of S sentences, ``C`` channels of a
+branch. Token ``t`` is piece ``ids[t]``. Sentence ``s`` has tokens ``offsets[s] : offsets[s + 1]``.
 """
 
 from collections.abc import Callable

@@ -54,7 +54,10 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 
 
 class UseEncoder(BaseEncoder):
-    """An encoder with ``network``, of pieces or of a language's ``words``."""
+    """An encoder with ``network``, of pieces or of a language's ``words``.
+
+    ``kept_bytes`` is about the size of its caches. Errors of ``load_weights`` are raised.
+    """
 
     def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:
         suffix = f"+{words.name}" if words else ""
@@ -137,7 +140,7 @@ class PreparedPieces:
         self.scales = np.ones((count, PREPARED // CHANNELS), dtype=np.float32)
 
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return rows of ``ids`` in ``numbers``, (T,), valid until the next call."""
+        """Return rows of ``ids`` in ``numbers``, int32 (T,), until the next call."""
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()
         if len(numbers) > len(self.numbers):

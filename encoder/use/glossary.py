@@ -2,9 +2,8 @@
 
 A word is replaced by the English words with the nearest vectors in the bundled encoder, which knows
 both languages. Instead of a piece, the network gets the mean of these words' rows, weighted by a
-softmax of the cosines. Numbers and signs stay pieces. The rows started as the rows of English
-pieces, and were trained so that sentences get the vectors of their English translations. Axes:
-``W`` words, ``K`` English words, ``D`` dimensions of the bundled encoder.
+softmax of the cosines. Numbers and signs stay pieces. Rows were trained so that sentences get the
+vectors of their English translations. Axes: ``W`` words, ``K`` English words, ``D`` dimensions.
 """
 
 import hashlib
@@ -65,7 +64,7 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
 
     ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The results are the 8
     nearest keys, nearest first, int32 (W, 8), and their shares by the softmax of the cosines /
-    0.07, float32 (W, 8). They do not depend on other vectors.
+    0.07, float32 (W, 8). Results do not depend on other vectors.
     """
     cosines = keys.multiplied(vectors)
     least_cosines = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
@@ -82,8 +81,7 @@ def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Mat
 class Glossary:
     """K English words in lower case, and the network's inputs for them.
 
-    ``rows``, float32 (2 K, 512), are of the words in lower case, then of the capitalised words.
-    ``digest`` identifies the glossary.
+    ``rows``, float32 (2 K, 512), are of lower-case, then capitalised words. ``digest`` is a hash.
     """
 
     english: Sequence[str]
@@ -100,8 +98,7 @@ class GlossaryWords:
     """A cache of a language's words, numbered after the network's pieces.
 
     ``language`` is the bundled encoder of the language. ``columns``, int32 (W, 8), are each word's
-    rows of the glossary, and ``shares``, float32 (W, 8), their weights, 0 for a word without a
-    vector in the bundled encoder.
+    rows of the glossary, and ``shares``, float32 (W, 8), their weights, 0 if its vector is 0.
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:
@@ -153,7 +150,7 @@ class GlossaryWords:
         self.shares = np.concatenate([self.shares, shares])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
-        """Return words' positions in ``ids``, and rows in ``columns``, both int64."""
+        """Return words' positions in ``ids``, and rows in ``columns``, int64 (W,)."""
         is_word = np.flatnonzero(ids >= self._first)
         return is_word, ids[is_word] - self._first
 

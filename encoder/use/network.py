@@ -2,9 +2,8 @@
 
 The convolutional model of Yang et al. 2019 (Multilingual Universal Sentence Encoder for Semantic
 Retrieval, section 2), with the weights of its package. A convolution multiplies each token by the
-weights of each place in the window, and sums the products afterwards. So the products of the first
-convolution depend on the piece only. They are computed once per piece, which leaves two fifths of
-all operations. Axes: ``R`` rows, ``P`` pieces, ``S`` sentences.
+weights of each place in the window, and sums the products afterwards. So products of the first
+convolution are computed once per piece. Axes: ``R`` rows, ``P`` pieces, ``S`` sentences.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,9 +1,8 @@
 """Products of float32 matrices that do not depend on other rows.
 
-Libraries choose the order of sums by the place of a row and a column in the matrix, so a row's
-products depend in their last bits on the rows around it. Here each product is a chain of fused
-multiply-adds from the first dimension to the last, on every CPU. As in ``miner.knn.core.int8``, a
-block of products stays in the CPU's registers. Axes: ``R`` rows, ``D`` dimensions, ``N`` columns.
+Libraries order sums by the place of a row and a column in the matrix, so the last bits of a row's
+products depend on the rows around it. Here each product is a chain of fused multiply-adds from the
+first dimension to the last, on every CPU. Axes: ``R`` rows, ``D`` dimensions, ``N`` columns.
 """
 
 import itertools

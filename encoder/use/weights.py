@@ -74,9 +74,8 @@ def load_tokenizer() -> "PieceTokenizer":
 class PieceTokenizer:
     """A tokeniser that splits sentences into the package's pieces.
 
-    ``model`` is a serialised SentencePiece model. As in the package, each character without a piece
-    is an UNKNOWN (0), and so is a sentence without pieces. The package's own tokeniser cuts texts
-    of 500 or more characters.
+    ``model`` is a serialised SentencePiece model. A character or sentence without a piece is
+    UNKNOWN (0). The package's own tokeniser cuts texts of 500 or more characters.
     """
 
     def __init__(self, model: bytes) -> None:

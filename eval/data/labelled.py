@@ -121,8 +121,8 @@ def read_parts(
 ) -> Examples:
     """Read labelled sentences from a file per part.
 
-    ``files`` are by part, such as ``tr``, and skipped if missing. If all are, the result has no
-    examples and no sides. Other arguments and errors are as in ``read_columns``.
+    ``files`` are by part, such as ``tr``, and skipped if missing. If all are missing, the result
+    has no examples and no sides. Other arguments and errors are as in ``read_columns``.
     """
     read = partial(read_columns, label=label, sides=sides, skip=skip)
     return concat({part: read(path) for part, path in files.items() if path.is_file()})

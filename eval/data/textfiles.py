@@ -40,8 +40,7 @@ def fingerprint(*paths: Path) -> str:
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
     """Return the entries of a folder whose whole name matches a pattern.
 
-    ``pattern`` is a regular expression. Files and folders, maybe none, are sorted by name, each
-    with the match of its name.
+    Files and folders are sorted by name, and have the match of the regular expression ``pattern``.
 
     Raises:
         ValueError: ``directory`` is not a folder.

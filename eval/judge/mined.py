@@ -29,8 +29,8 @@ from miner.selection import candidate_pairs, order_best_first, select
 class Mined:
     """Two mined corpora in memory, with their neighbours and pairs.
 
-    ``texts`` are the source and target sentences that have a vector; their positions are the pairs'
-    rows. ``lists`` are the neighbours of sources, then of targets. Scores of ``pairs`` are margins.
+    ``texts`` are the source and target sentences that have a vector. Pairs' rows are positions in
+    them. ``lists`` are neighbours of sources, then of targets. Scores of ``pairs`` are margins.
     """
 
     texts: tuple[Sequence[str], Sequence[str]]
@@ -84,7 +84,7 @@ class Mined:
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
-        """Return the pairs scored by a judge, best first.
+        """Return the pairs, at least one, scored by a judge, best first.
 
         ``judge`` is by default the bundled one. The ValueError of ``makers`` is raised.
         """

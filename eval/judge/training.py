@@ -75,8 +75,7 @@ def examples(corpora: LabelledCorpora, encoder: Encoder) -> Examples:
 def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
     """Yield examples of all corpora, mined with each of ``ENCODERS``.
 
-    Encoders drop parts that lack a language. Of equal ones, one is used. Errors of ``examples`` and
-    of ``all_corpora`` are raised.
+    Encoders drop parts that lack a language. Equal ones are used once. Errors are of ``examples``.
     """
     loaded = [load_encoder(spec) for spec in ENCODERS]
     for corpora in all_corpora:
@@ -88,8 +87,9 @@ def gather(all_corpora: Iterable[LabelledCorpora]) -> Iterator[Examples]:
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """Train the judge of mined pairs on examples.
 
-    Two corpora and both labels are needed. If only some are comparable, they have 90% of weight.
-    Corpora of further languages have 1.5%, and do not contribute to the reference peaks.
+    Two corpora and both labels are needed. Comparable corpora have 90% of the weight, those with
+    ``more`` 1.5%, and others the rest, in proportion if a kind is missing. Corpora with ``more`` do
+    not contribute to the reference peaks.
     """
     sizes = [len(one.right) for one in all_examples]
     kinds = np.repeat([2 if one.comparable else int(one.more) for one in all_examples], sizes)
@@ -109,7 +109,7 @@ def fit_judge(
     """Train a judge of ``trees`` trees, which compare features ``learned``.
 
     ``learned`` are ``FEATURES``, or ``SEEN`` for the judge of given pairs. ``weights``, float64
-    (P,), are of all P pairs of examples as for ``train_judge``. One pair in 4 is repeated without
+    (P,) with the sum 1, are of the P pairs of all examples. One pair in 4 is repeated without
     features of neighbours, to judge pairs without any.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier

@@ -1,10 +1,9 @@
 """Precision, recall and F1 of mined pairs against gold pairs.
 
-The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018). Figures do
-not depend on the order of lines, because a threshold never separates equal scores. A candidate
-stands for all ids of its texts, and is correct if any combination is gold. A gold pair counts once.
-
-Axes: ``P`` candidates, ``U`` distinct scores.
+The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018). The order of lines
+does not matter, because a threshold never separates equal scores. A candidate stands for all ids of
+its texts, and is correct if any combination is gold. A gold pair counts once. Axes: ``P``
+candidates, ``U`` distinct scores.
 """
 
 import math

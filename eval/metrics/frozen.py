@@ -280,8 +280,7 @@ def cross_predict(train: Part, classifier: Classifier) -> Matrix:
 def folds(targets: Matrix, count: int, *, seed: int) -> IntArray:
     """Return the fold of each row, from 0 to ``count`` - 1, int64 (N,).
 
-    ``targets`` are class probabilities (N, C). Rows are shuffled by ``seed``, and dealt class by
-    class, so that folds have similar classes.
+    ``targets`` are class probabilities (N, C). Rows are shuffled by ``seed``, and dealt by class.
     """
     shuffled = np.random.default_rng(seed).permutation(len(targets))
     order = shuffled[np.argsort(targets[shuffled].argmax(axis=1), kind="stable")]

@@ -62,6 +62,7 @@ class Chart:
         scale: transforms heights; a square root keeps low bars visible.
         bars: histograms over the whole width, each a CSS class and the heights.
         lines: each a CSS class and the points.
+        dots: points that no line joins.
         uprights: vertical lines, each a value of x and a label.
     """
 

@@ -271,8 +271,7 @@ def suspicious(run: Run) -> dict[str, Grid]:
 def rejected(run: Run) -> list[tuple[str, int, Grid]]:
     """Return samples of rejected pairs by reason, most frequent reasons first.
 
-    There are up to 12 reasons, each with its name, number of pairs, and a table of up to 10. The
-    list is empty if no filters ran.
+    Up to 12 reasons, none without filters, each have a count and a table of up to 10 of the pairs.
     """
     if run.rejected is None:
         return []

@@ -187,7 +187,7 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     labels are few. Without a judge, the priors are wide and standardised margins replace log odds.
 
     Raises:
-        ValueError: Fewer than 30 pairs are labelled.
+        ValueError: Fewer than 30 pairs are labelled, or a file of the run changed.
     """
     count, scores = len(labelled.positions), run.pairs.score
     if count < MIN_MARKS:

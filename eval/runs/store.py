@@ -32,7 +32,7 @@ class PairFile:
     """The file ``name`` of pairs in the artefact ``folder``.
 
     Pairs are best first. In the file ``REJECTED``, the filtered pairs and then the identical pairs
-    are best first. It is read when it is needed. If it changed, a ValueError is raised.
+    are best first. The file is read when it is needed. If it changed, ValueError is raised.
     """
 
     def __init__(self, folder: Place, name: str = PAIRS) -> None:
@@ -60,7 +60,7 @@ class PairFile:
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
         """Return the number of pairs with each value of ``reason``, and a sample.
 
-        A value joins the names of all filters that rejected a pair by commas.
+        A value is ``identical``, or the names of all filters that rejected a pair, between commas.
         The sample is a table of up to ``count`` pairs in file order, random but the same each time.
         """
         table = self._file.read()
@@ -102,7 +102,7 @@ class Run:
         source, target: the ``Side`` of each corpus; ``sides`` is the tuple of both.
         chosen: ``PairFile`` of the pairs selected or given, before the judge and filters.
         judged: ``PairFile`` of judged pairs, without ``identical``; None without a judge.
-        identical: ``PairFile`` of judged pairs with the same text on both sides, or None.
+        identical: ``PairFile`` of other judged pairs, whose texts are the same, or None.
         rejected: ``PairFile`` of filtered, then identical pairs, with ``reason``, or None.
         output: ``PairFile`` of the written pairs.
     """
@@ -241,7 +241,7 @@ def open_run(directory: Place) -> Run:
     """Open a finished run in a work folder.
 
     Raises:
-        ValueError: The folder has no finished run, was cleaned, or is of an earlier version.
+        ValueError: The run is missing, unfinished, damaged, cleaned or of an earlier version.
     """
     work = WorkFolder(directory)
     if not work.summary.is_file():

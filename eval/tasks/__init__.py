@@ -33,9 +33,7 @@ class TaskModule(Protocol):
     def prepare(self, args: argparse.Namespace) -> "Suite":
         """Load or find the data of a suite, which can then measure any encoder.
 
-        Raises:
-            ValueError: The data or an option is wrong.
-            ModuleNotFoundError: A package that the task needs is not installed.
+        Errors are as in ``run``.
         """
 
 

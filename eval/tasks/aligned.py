@@ -91,7 +91,7 @@ def add_aligned_data(parser: argparse.ArgumentParser) -> None:
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the texts of ``add_aligned_data``, and return the name of English.
+    """Load the texts that options ask for, with the name of English.
 
     Raises:
         ValueError: Data are missing or malformed, or English is the only language.

@@ -32,8 +32,8 @@ def make_learner(
     """Build a function that trains on the language ``first`` when needed.
 
     It takes languages to test, and returns the result of ``learn`` for the encoder of ``first``,
-    and the encoders of these languages. ``learn`` runs once per choice of a joined encoder's parts.
-    Errors of ``encoders_of_languages`` are raised.
+    and the encoders of these languages, or raises errors of ``encoders_of_languages``. ``learn``
+    runs once per choice of a joined encoder's parts.
     """
     results: dict[str, Learned] = {}
 
@@ -64,7 +64,7 @@ def classify(
     The result is the predicted and the true classes of U examples, as indices of sorted labels,
     int64 (U,) each. Examples without parts are all classified, by nested cross-validation. If there
     are parts, the test part is classified, and hyperparameters are chosen on the development part
-    or, without one, in the training part. Vectors keep their length. ``language`` is the code of
+    or, without one, in the training part. Vectors are not normalised. ``language`` is the code of
     all sentences. Errors of ``encoders_of_languages`` are raised.
     """
     (model,) = encoders_of_languages(encoder, [language])

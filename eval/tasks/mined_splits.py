@@ -84,9 +84,8 @@ def mine_split(
     """Mine one split, and compare the pairs with its gold pairs.
 
     ``k``, ``margin`` and ``retrieval`` are as in ``adit mine``. Duplicates are mined once, and
-    count for all their ids. Gold pairs of sentences without a vector count as missed. If
-    ``judged``, pairs have the judge's scores and probabilities. Errors of ``mine_texts`` and
-    ``Mined.judged`` are raised.
+    count for all ids. Gold pairs of sentences without a vector are missed. If ``judged``, pairs
+    have the judge's scores and probabilities. Errors are of ``mine_texts`` and ``word_encoders``.
 
     Raises:
         ValueError: No sentence of a side has a vector.

@@ -92,7 +92,7 @@ def mean_of(row: Sequence[Figure]) -> Figure:
     """Return the mean of one or more figures, as a figure.
 
     Values, resamples and the first figure's columns are averaged, a column to None if a figure has
-    None or lacks it. The rest is the first figure's, without units.
+    None or lacks it. The name is ``mean``, units are None, and the rest is the first figure's.
     """
     columns = {name: [figure.beside.get(name) for figure in row] for name in row[0].beside}
     beside = {

@@ -140,7 +140,7 @@ def read_vocabulary(path: Path) -> list[str]:
     Raises:
         ValueError: The file has no words or cannot be read.
     """
-    lines = [line.split(" ", 1) for line in read_lines(path) if line.strip()]
+    lines = [line.lstrip(" ").split(" ", 1) for line in read_lines(path) if line.strip()]
     header = bool(lines) and len(lines[0]) == 2 and all(map(str.isdecimal, lines[0]))
     words = list(dict.fromkeys(line[0] for line in lines[header:]))
     if not words:

@@ -61,9 +61,9 @@ class HardNegative(NamedTuple):
 def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegative]:
     """Make changed copies of English sentences.
 
-    Each sentence has up to 3 distinct copies per kind of change, maybe none. The idea is that of
-    xSIM++ (Chen et al. 2023). The rules differ, so figures are not comparable with published ones.
-    A copy depends on its sentence, the row, ``seed``, and the names in all sentences.
+    Each sentence has up to 3 distinct copies per kind of change, which no sentence equals. The idea
+    is that of xSIM++ (Chen et al. 2023), but figures are not comparable with published ones. Copies
+    depend on the sentence, its row, ``seed``, and the names in all sentences.
     """
     names = sorted({match[0] for sentence in sentences for match in _names_in(sentence)})
     originals = set(sentences)
@@ -140,8 +140,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and changed copies of English, as a suite.
 
-    An error counts as the kind of change if the chosen sentence is a changed copy of the correct
-    one, and otherwise as ``other``.
+    An error is of a kind if a changed copy of the correct sentence is chosen, or else ``other``.
     """
     data, english = load_texts(args)
     count = len(data.texts[english])

@@ -197,8 +197,7 @@ def describe_words(source: Any, target: Any, joins: Any, sides: Any, weights: An
     ``joins`` are two bools, whether light words of the source and of the target join the next ones.
     ``sides`` (P, 2, SIDE) gets the features of source and target, and ``weights`` (P, 2) the sum of
     each side's word weights. Both are float64 and zeros at first, which stay if either side has no
-    words. ``source`` and ``target`` are the tuples of vectors, weights, ids and offsets of
-    ``miner.judge.words.Words``.
+    words. ``source`` and ``target`` are vectors, weights, ids and offsets of ``Words``.
     """
     vectors, word_weights, ids, offsets = source
     other_vectors, other_word_weights, other_ids, other_offsets = target

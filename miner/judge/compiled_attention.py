@@ -1,8 +1,7 @@
 """Attention between words, compiled by Numba.
 
 Products of words are of whole numbers and exact, in any order. All other sums are in the order of
-the words, and the exponential function is computed here, so that results are the same bits on
-every CPU.
+the words, and the exponential function is computed here, so results are the same on every CPU.
 """
 
 from typing import Any
@@ -166,11 +165,10 @@ def put_in_context(
 ) -> None:
     """Add to each word's units its ReLU convolution with adjacent words.
 
-    ``units``, float32 (U, H), and ``products``, int32 (U, 3 H), are of U different words. The
-    products are with the weights of the word before, the word, and the word after. ``scale``
-    multiplies sums of products, and ``bias`` is added, float32 (H,) each. ``ids`` (N,) are the rows
-    of N words in U, and ``offsets`` (S + 1,) the starts of S sentences, and N. ``out``, float32
-    (N, H), is filled.
+    ``units``, float32 (U, H), and ``products``, int32 (U, 3 H), are of U different words. Products
+    are with weights of the word before, the word, and the word after. ``scale`` multiplies sums of
+    products, and ``bias`` is added, float32 (H,) each. ``ids`` (N,) are the rows of N words in U,
+    and ``offsets`` (S + 1,) the starts of S sentences, and N. ``out`` (N, H) is filled.
     """
     size = units.shape[1]
     none = np.zeros(size, np.int32)

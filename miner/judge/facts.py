@@ -64,8 +64,7 @@ class Facts:
     def word_levels(self, vectors: NDArray[np.float32]) -> NDArray[np.int16]:
         """Return each word's level of each meaning, int16 (U, M).
 
-        Levels are log odds without bias, in units of 1 / 256, from -15,000 to 15,000. ``vectors``
-        (U, D) are unit rows.
+        Levels are log odds without bias, times 256, up to 15,000 in size, of unit rows (U, D).
         """
         from miner.judge.compiled import round_products  # loads Numba
 

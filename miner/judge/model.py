@@ -112,8 +112,7 @@ class Judge:
         """Compute the function from a run's scores to probabilities.
 
         ``blocks`` are the scores of all pairs, and ``known`` (N,) of leave-one-out pairs, maybe
-        none. For given pairs, whose errors lower scores little, ``blocks`` decide only the share,
-        and ``known`` is ignored.
+        none. For given pairs, ``blocks`` decide only the share, and ``known`` is ignored.
         """
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)

@@ -15,7 +15,7 @@ _WORD = re.compile(r"(?<=\s)[^\w\s]*([^\W\d_]\w+)")  # not the first word of a t
 
 
 def names_in(text: str) -> list[str]:
-    """Return capitalised words, 3 or longer, after a space and maybe marks."""
+    """Return capitalised words of 3+ characters after a space and maybe marks."""
     return [word for word in _WORD.findall(text) if word[0].isupper() and len(word) >= MIN_LETTERS]
 
 

@@ -11,10 +11,9 @@ its score. Peaks, rates and shares are estimated by expectation maximisation fro
 run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
 
 A leave-one-out pair is the best pair of a sentence after its probable translation is removed. It is
-wrong, and was found like other wrong pairs, on the same subject and among the same near-copies. It
-shows how wrong pairs score where the scores of correct ones are low, as in some languages. Only the
-best candidate of each sentence counts. Axes: ``P`` pairs; ``B`` bins of scores, ascending; ``Q``
-sentences of likely pairs, ``K`` neighbours of each.
+wrong, and was found like other wrong pairs, on the same subject and among the same near-copies.
+Only the best candidate of each sentence counts. Axes: ``P`` pairs; ``B`` bins of scores, ascending;
+``Q`` sentences of likely pairs, ``K`` neighbours of each.
 """
 
 import math

@@ -141,8 +141,7 @@ class ProbeRadius(NamedTuple):
 
     A gap is the row's product with its nearest centroid minus its product with the cell's centroid:
     cosines, less penalties. ``farthest`` limits all gaps, and ``usual`` the gaps after a row's
-    first max(1, probes - ``PROBE_SLACK``) cells. So rows have about ``probes`` cells on average,
-    and up to ``PROBE_SLACK`` more at cell boundaries.
+    first max(1, probes - ``PROBE_SLACK``) cells.
     """
 
     usual: float  # largest gap of cells after the first ``probes - PROBE_SLACK``
@@ -156,9 +155,8 @@ def nearest_cells(
 
     A row's cells depend on no other row, because integers sum exactly. ``centroids`` are from
     ``train_cells``, (C, D + 1), or have no penalties, (C, D). Cells are int64 (N, min(probes, C)),
-    nearest first, ties by number. ``probes`` is at least 1. With a ``reach`` from
-    ``fit_probe_radius``, rows have about ``probes`` of (N, min(probes + PROBE_SLACK, C)) cells, and
-    -1 at the end.
+    nearest first, ties by number. With a ``reach`` from ``fit_probe_radius``, rows have about
+    ``probes`` of (N, min(probes + PROBE_SLACK, C)) cells, and -1 at the end.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
@@ -365,9 +363,9 @@ def find_floors(
 ) -> Both:
     """Find lower bounds of each row's k-th cosine, float32 (N,) and (M,).
 
-    A bound is the k-th cosine, k at most max(N, M), to rows of the other side with the same nearest
-    cell. It is -inf if these are fewer, or the cell is not in ``part``. ``join_cells`` skips
-    products by these bounds. Arguments and errors are as there.
+    A bound is the min(k, max(N, M))-th cosine to rows of the other side with the same nearest cell.
+    It is -inf if these rows are fewer, or the cell is not in ``part``. Arguments and errors are as
+    in ``join_cells``, which skips products by these bounds.
     """
     k = min(k, max(*map(len, sides), 1))
     left, right = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)

@@ -106,10 +106,7 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """Estimate the cost of the exact search.
-
-    ``precision`` is a key of ``machine.products``, or None for the fastest.
-    """
+    """Estimate the cost of exact search in ``precision``, or in the fastest."""
     rate = machine.products[precision] if precision else max(machine.products.values())
     ways = [(problem.dim, HIDDEN)] + [(AXES, HIDDEN_BY_AXES)] * (problem.dim > AXES)
     seeds = SEEDS * problem.rows * (min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED)
@@ -171,7 +168,7 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
     """Return the number of rows per shard for a search in ``room`` bytes.
 
     It is ``least`` times the largest power of two such that two shards fit at once
-    (``tile_bytes``), at most ``most``, or 0 if ``least`` rows do not fit.
+    (``tile_bytes``), at most ``most``, or 0 if two shards of ``least`` rows do not fit.
     """
     row_of_each = Problem(sources=1, targets=1, dim=dim, k=k)
     rows = (room - threads * THREAD_BYTES) // tile_bytes(row_of_each, threads=0)
@@ -182,9 +179,9 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
 
 
 def measure_machine(*, dim: int, k: int) -> Machine:
-    """Measure the speed of this machine in a few seconds, maybe with torch.
+    """Measure the speed of this machine in a few seconds.
 
-    It times a search for ``k`` neighbours among random vectors with ``dim`` dimensions.
+    It may load torch, and times steps of a search of ``dim`` dimensions for ``k`` neighbours.
     """
     low_precision_pays(TORCH_FROM)  # may load torch, which would use other threads
     return on_one_thread(lambda: _measure(dim, k))

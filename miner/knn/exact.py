@@ -142,7 +142,7 @@ def search_documents(
 
 
 def find_distinct(rows: Matrix) -> UniqueRows:
-    """Group the equal rows among unit rows (N, D), rarely in several groups."""
+    """Group equal unit rows (N, D), in rare cases in more than one group."""
     _, firsts, inverse = np.unique(_keys(rows), return_index=True, return_inverse=True)
     leaders = firsts[inverse]
     repeated = np.flatnonzero(leaders != np.arange(len(rows)))
@@ -172,8 +172,7 @@ def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: 
     """Expand neighbours among unique rows to neighbours among all rows.
 
     ``neighbours`` are the k nearest groups in ``base`` of each group in ``queries``. The result has
-    a row per row of the queries, and k columns, with ids of rows, -1 if there are fewer. The first
-    rows of the k nearest groups precede all rows of other groups, which are not needed.
+    a row per row of the queries, and k columns, with ids of rows, -1 if there are fewer.
     """
     parts = [
         _expand(neighbours.take(block), base, k)

@@ -56,8 +56,8 @@ def check_index(text: str) -> None:
     1 to 999,999,999, without a sign or leading zeros.
 
     Raises:
-        ValueError: FAISS does not know the string or a parameter, a number is another one, or a
-            parameter is ``ht``, the Hamming threshold of polysemous codes, which are not trained.
+        ValueError: FAISS does not know the string or a parameter, the string has a letter before a
+            0, as in ``HNSW0``, a parameter's number is another one, or a parameter is ``ht``.
     """
     factory, colon, parameters = text.partition(":")
     refusal = (
@@ -88,10 +88,7 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 
 
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
-    """Return a new index without vectors, for ``dim`` dimensions.
-
-    Raises ValueError if FAISS rejects the index for these dimensions.
-    """
+    """Return a new index for ``dim`` dimensions, or raise ValueError."""
     with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
     _set_parameters(index, spec.build)
@@ -105,7 +102,7 @@ def cells_of(index: faiss.Index) -> int:
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """Return how many of ``rows`` vectors train an index, 0 if it is trained."""
+    """Return how many of ``rows`` vectors to train an index on, 0 for none."""
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))
@@ -137,7 +134,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
 def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
     """Add unit rows, float32 (M, D), maybe none, to an index.
 
-    Their ids are their positions. Raises ValueError, which names ``factory``, if FAISS fails.
+    Ids continue the index's. Raises ValueError, which names ``factory``, if FAISS fails.
     """
     with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
         if len(rows):

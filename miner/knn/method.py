@@ -102,9 +102,7 @@ def auto_method(sources: int, targets: int) -> CorpusMethod:
 def default_cells(rows: int) -> int:
     """Return the number of cells if the larger side has ``rows`` rows.
 
-    With p ``PROBES``, it is a power of two of about p sqrt(rows) / 2, and at most ``rows``, but at
-    least 1. Assigning rows to C cells costs C (N + M) products, and the join 1.5 p * p * N * M / C:
-    equal at 0.9 p sqrt(rows). All workers wait for the training, 7 * POINTS * C * C products.
+    It is a power of two of about ``PROBES`` * sqrt(``rows``) / 2, at most ``rows``, but at least 1.
     """
     even = round(math.log2(max(1.0, PROBES / 2 * math.sqrt(rows))))
     return 1 << max(0, min(even, rows.bit_length() - 1))

@@ -41,9 +41,8 @@ def search_tiles(
     """Find the k nearest rows in both directions, tile by tile.
 
     Arguments, results and errors are as in ``miner.knn.exact.search_unit_rows``, but ``k`` and
-    dimensions are not checked. A product in low precision bounds every cosine from above. Exact
-    cosines are computed where a bound may be among the k best. Usable CUDA devices search if
-    ``precision`` is None or bfloat16, and ``torch_pays``.
+    dimensions are not checked. Usable CUDA devices search if ``precision`` is None or bfloat16, and
+    ``torch_pays``. The CPU searches if they fail.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):

@@ -32,9 +32,9 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
     """Improve a map by self-learning, and return the map of the best round.
 
     Each round fits a map to the nearest neighbours of both sides by CSLS. Only a random share of
-    the similarities counts, which avoids poor local optima. The share grows to 1. The criterion is
-    the mean cosine of source words and their nearest targets. ``source`` and ``target`` are as in
-    ``similarity_start``, ``matrix`` (D, D) is the first map, and ``seed`` sets the random shares.
+    the similarities counts, which grows to 1. The criterion is the mean cosine of source words and
+    their nearest targets. ``source`` and ``target`` are as in ``similarity_start``, ``matrix`` (D,
+    D) is the first map, and ``seed`` sets the random shares.
     """
     source, target = _frequent(source, target)
     generator = np.random.default_rng(seed)

@@ -37,7 +37,7 @@ FORMAT = 2  # raised when a stage changes the content that it writes for a key
 
 
 class ArtefactError(ValueError):
-    """An error about a damaged artefact, with its path and the remedy."""
+    """An error about a missing or damaged artefact, with path and remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Artefact:
     def file(self, name: str) -> Path:
         """Return a file's local path, without checking a local file.
 
-        ``checked`` fetches a remote file. Its copy may be removed ten minutes after this call.
+        ``checked`` fetches a remote file. The copy may be removed ten minutes after this call.
         """
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 

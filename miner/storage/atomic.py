@@ -24,14 +24,14 @@ class OutputError(OSError):
 def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
     """Yield the path of an empty file, renamed to ``path`` after the block.
 
-    The file is in the folder of ``path``, under a hidden name with the same suffix. An existing
-    ``path`` is replaced at the end. If the block raises any exception, or if ``is_probe``, the file
-    is removed and ``path`` is unchanged. A symbolic link stays, and its target is replaced. For a
-    remote ``path``, the file is in the cache, and is copied at the end even if ``is_probe``.
+    The file has a hidden name with the suffix of ``path`` in its folder, or that of its target if
+    ``path`` is a symbolic link. An existing file is replaced at the end, and links stay. If the
+    block raises any exception, or if ``is_probe``, the file is removed and ``path`` is unchanged.
+    For a remote ``path``, the file is in the cache, and is copied at the end even if ``is_probe``.
 
     Raises:
-        OutputError: A local ``path`` cannot be created or replaced, or the block raised an OSError
-            with an ``errno``, such as a full disk. The block's other errors are raised unchanged.
+        OutputError: A local ``path`` cannot be created or replaced, or its block raised an OSError
+            with an ``errno``, such as a full disk. A block's other errors are raised unchanged.
         PlaceError: The copy to a remote ``path`` cannot be made.
     """
     if isinstance(path, RemotePath):

@@ -36,7 +36,7 @@ def cache_folder() -> Path:
 def shared_folder() -> Path:
     """Return the private cache folder of the user, made if it is missing.
 
-    It is ``ADIT_CACHE``, or else ``adit-UID`` in the folder of temporary files.
+    It is the environment's ``ADIT_CACHE``, or ``adit-UID`` in the folder of temporary files.
 
     Raises:
         PermissionError: It is a link, not a folder, another user's, or open to other users.

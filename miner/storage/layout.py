@@ -141,9 +141,9 @@ class WorkFolder:
         return self.corpora[SIDES.index(side)]
 
     def tile(self, source: int, target: int, scope: str) -> Place:
-        """Return the folder of a tile, by its groups' first shards and its scope."""
+        """Return a tile's folder by its groups' first shards and one of SCOPES."""
         return self.root / "tiles" / f"{source:05d}-{target:05d}{_NAME_ENDS[scope]}"
 
     def neighbours(self, shard: str, scope: str) -> Place:
-        """Return the folder of a shard's neighbours, by ``shard_name`` and scope."""
+        """Return a folder of neighbours by a ``shard_name`` and one of SCOPES."""
         return self.root / "neighbours" / f"{shard}{_NAME_ENDS[scope]}"

@@ -83,5 +83,5 @@ def list_offsets(lists: pa.ListArray) -> np.ndarray:
 
 
 def joined_texts(texts: list[str], offsets: np.ndarray) -> list[str]:
-    """Join the texts from each offset to the next with ``joined``."""
+    """Join the texts from each offset to the next with ``blocks.joined``."""
     return [joined(texts[first:last]) for first, last in pairwise(offsets.tolist())]

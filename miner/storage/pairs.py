@@ -91,7 +91,7 @@ def write_pairs(
         batches: Arrow tables or record batches of pairs. Their division does not change the bytes.
         origin: Languages, encoder and signature, which some formats store.
         schema: The columns to write. Default: ``pairs_schema(**kinds)``.
-        stream: Open binary file to write to, uncompressed, instead of the file ``path``.
+        stream: Open binary file to write to, uncompressed, instead of a ``path`` for one file.
         kinds: Arguments of ``pairs_schema``.
     """
     from miner.storage.writers import formats

@@ -45,7 +45,7 @@ class PlaceError(OSError):
 
 
 class Stat(NamedTuple):
-    """A remote file's size in bytes and time of change in nanoseconds."""
+    """A remote file's bytes, time of change in nanoseconds, and 0 as inode."""
 
     st_size: int
     st_mtime_ns: int

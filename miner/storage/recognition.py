@@ -152,8 +152,7 @@ def is_tmx(start: str) -> bool:
 class Table(NamedTuple):
     """Lines as a table, divided by a delimiter.
 
-    ``rows`` have the cells of all rows of the commonest width, in order. ``share`` is their share
-    of all rows, 0 to 1.
+    ``rows`` are the rows of the commonest width, in order, a ``share`` (0 to 1) of all rows.
     """
 
     delimiter: str

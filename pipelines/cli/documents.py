@@ -28,7 +28,7 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
     becomes "monotone" if ``corpora`` are one or more folders of documents, and retrieval, index,
     vectors, ``--plan`` and options on documents are defaults. Otherwise it becomes "free". The
     scope becomes "corpus" if free without document pairs, otherwise "document". Pairs "auto" become
-    None.
+    None. Errors of ``holds_documents`` are raised.
 
     Raises:
         ValueError: The scope is "corpus", but document pairs or "auto" are given.

@@ -47,10 +47,9 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
 
     In ``args``, the order is set and, from a file of pairs, languages. The corpora of a file of
     pairs, or with ``--repair``, become two files of lines in the work folder, or in a temporary
-    folder. The function takes the work folder of the finished run. It does nothing if the run
-    itself writes OUT, with ``--order score``. ValueError says that the file is not recognised or
-    options conflict, OSError that a file cannot be read or written, ModuleNotFoundError that ftfy
-    is missing.
+    folder. The function takes the work folder of the finished run. With ``--order score``, it does
+    nothing. ValueError says that the file is not recognised or options conflict, OSError that a
+    file cannot be read or written, ModuleNotFoundError that ftfy is missing.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files.repair import repaired

@@ -57,13 +57,12 @@ def supports_pipes(
     """Build a decorator of commands that read pipes and write to stdout.
 
     The arguments ``inputs`` name corpora. A pipe in one of them is replaced by the path of a
-    temporary copy, because corpora are read more than once. If ``streams`` is true of the
-    arguments, a pipe that is neither Parquet nor a zip file is replaced by a ``Pipe``. If OUT is
-    ``-`` or missing, ``args.to_stdout`` is set, and a file that is written to the temporary
-    ``args.output`` is copied to stdout. Its format is ``args.format``, by default ``ending``. If
-    ``ending`` is None, OUT stays. ValueError says that OUT is missing on a terminal without
-    ``--plan``, or that pipes are used with ``--runner``, several output files, or standard input
-    twice.
+    temporary copy. If ``streams`` is true of the arguments, a pipe that is neither Parquet nor a
+    zip file is replaced by a ``Pipe``. If OUT is ``-`` or missing, ``args.to_stdout`` is set, and a
+    file that is written to the temporary ``args.output`` is copied to stdout. Its format is
+    ``args.format``, by default ``ending``. If ``ending`` is None, OUT stays. ValueError says that
+    OUT is missing on a terminal without ``--plan``, or that pipes are used with ``--runner``,
+    several output files, or standard input twice.
     """
 
     def decorate(work: Work) -> Work:

@@ -62,9 +62,8 @@ def plan_run(options: MiningOptions) -> str:
 def describe_faster(options: MiningOptions, used: str, seconds: float) -> list[str]:
     """Suggest the faster encoder after a long run, in a list of lines.
 
-    ``seconds`` is the run's time, ``used`` its encoder. The list is empty below 600 s, with
-    precomputed vectors, without ``encoder.USE`` in ``used``, or if ``options.encoder`` is not
-    "best".
+    ``seconds`` are the run's, ``used`` its encoder. The list is empty below 600 s, with precomputed
+    vectors, without ``encoder.USE`` in ``used``, or if ``options.encoder`` is not "best".
     """
     if encoder.USE not in used or not _is_long(options, seconds):
         return []

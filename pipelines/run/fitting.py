@@ -132,10 +132,10 @@ def fit_shards(run: RunContext) -> int:
 def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     """Choose the largest shards with which a run fits into memory.
 
-    ``sizes`` are by side. Libraries are loaded to measure them.
+    ``sizes`` are by side. ``load_libraries`` is called, and raises its errors.
 
     Raises:
-        ValueError: The run needs more than ``options.memory``, or an encoder cannot be used.
+        ValueError: The run needs more than ``options.memory``.
     """
     rows = [size.rows for size in sizes.values()]
     options = replace(run.options, k=min(run.options.k, max(*rows, 1)))

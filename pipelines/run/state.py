@@ -130,7 +130,7 @@ def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
 
 
 def read_stages(folder: WorkFolder) -> list[StageState]:
-    """Return the progress of each stage of the last run, empty without a run."""
+    """Return the last run's stages, if any, with errors of ``read_json``."""
     path = folder.progress / BEGUN
     if not path.exists():
         return []

@@ -104,9 +104,8 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
 
     Vectors that are zero or not finite are dropped. The fact ``dropped`` counts them by reason.
     Encoded vectors are stored as float16, precomputed vectors in their own type. Vectors of a
-    joined encoder are stored without weights, so that pairs with other weights share them. The fact
-    ``parts`` has the dimensions of each part by name. ValueError says that the encoder lacks the
-    language, or that the file of vectors is damaged or of another corpus.
+    joined encoder are stored without weights. The fact ``parts`` has the dimensions of each part by
+    name. ValueError says that the encoder lacks the language, or precomputed vectors are invalid.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)

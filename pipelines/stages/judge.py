@@ -227,10 +227,9 @@ def _read(
 def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
     """Compute the probability of each pair, and save all pairs, best first.
 
-    Probabilities come from pairs whose sides differ. Identical pairs would look like the best
-    translations, so they are in a separate file unless ``options.keep_identical``. Without the
-    judge's scores, the chosen pairs are returned. ValueError says that a batch is missing or
-    repeated.
+    Probabilities come from pairs whose sides differ. Identical pairs are in a separate file unless
+    ``options.keep_identical``. Without the judge's scores, the chosen pairs are returned.
+    ValueError says that a batch is missing or repeated.
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
@@ -336,8 +335,7 @@ def _leave_one_out_scores(
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
     """Return the neighbours of rows (P,) of a side, in the order of ``rows``.
 
-    Ids are rows of the other corpus, -1 for none, in the search's scope. ``shards`` have all
-    ``rows``.
+    Ids are rows of the other corpus in the search's scope, or -1. ``shards`` have all ``rows``.
     """
     parts = []
     for shard in shards:

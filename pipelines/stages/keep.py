@@ -67,8 +67,7 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     applies to the pairs that earlier stages kept. Then only the best ``options.top`` pairs stay.
     With filters, a separate file has the rejected pairs, and the pairs with the same text on both
     sides. It lacks rejected pairs that score lower than the last pair kept, unless every pair or
-    none is kept. With scores by margin and neither ``top`` nor filters, ``chosen`` is returned
-    unchanged.
+    none is kept. With scores by margin and neither ``top`` nor filters, ``chosen`` is returned.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):

@@ -114,7 +114,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
 
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
-    """Read a finished run's ``run.json``, or raise FileNotFoundError."""
+    """Read a finished run's ``run.json``, with errors of ``read_json``."""
     return read_json(WorkFolder(work_dir).summary)
 
 
@@ -232,7 +232,7 @@ def _describe_side(account: Mapping[str, Any]) -> str:
 
 
 def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
-    """Read each pair's summary by its name, or raise FileNotFoundError."""
+    """Read each pair's summary by its name, with errors of ``read_json``."""
     return {pair: read_summary(job.parts[pair].work_dir) for pair in job.pairs}
 
 

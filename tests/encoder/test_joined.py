@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from encoder import BEST, load_encoder
 from encoder.base import SAMPLE
@@ -164,8 +165,11 @@ def test_a_part_without_stored_means_loses_that_of_the_sample(folder: Path) -> N
     np.testing.assert_array_equal(part.mean, part.encoder.encode(SAMPLE).mean(axis=0))
 
 
-def test_damaged_means_are_refused(folder: Path) -> None:
-    (folder / MEANS).write_bytes(b"no tensors")
+@pytest.mark.parametrize(
+    "content", [b"no tensors", save({"de": np.ones(2)})], ids=["no file", "no all"]
+)
+def test_damaged_means_are_refused(folder: Path, content: bytes) -> None:
+    (folder / MEANS).write_bytes(content)
     with pytest.raises(ValueError, match=r"means\.safetensors is damaged"):
         load_encoder(f"1*{folder}")
 

@@ -66,7 +66,7 @@ EMBEDDINGS = "embed_tokens.weight"
 
 
 class Network(Model):
-    """A network of ``encoder.trained`` in training, for all languages.
+    """A network of ``encoder.trained`` in training.
 
     ``tensors`` are its initial weights by name. Its embeddings have the n-grams of ``features``.
     """

@@ -50,9 +50,8 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
     """Make the task of the objective, mixed with auxiliary tasks.
 
-    ``texts`` are the texts of the auxiliary tasks alone, from ``read_beside``, and ``tasks`` are by
-    their names. Without texts, the result is the objective's task. ValueError says that ``setting``
-    does not suit the task.
+    ``texts`` are from ``read_beside``, for ``tasks``. Without texts, the result is the objective's
+    task. ValueError says that ``setting`` does not suit a task.
     """
     objective = setting.options.objective.name
     main = TASKS[objective](setting)

@@ -1,8 +1,7 @@
 """Auxiliary tasks with heads of their own, from text of one language.
 
 The tasks and heads come from Chidambaram et al. 2019, section 2.2. There, the heads' vectors are
-not normalised. Here, logits are cosines times a scale, as in translation ranking, because bags are
-long. Some tasks write sentences with LASER's decoder.
+not normalised. Here, logits are cosines times a scale, as in translation ranking, as bags are long.
 """
 
 import math

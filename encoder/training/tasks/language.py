@@ -31,9 +31,9 @@ MASK = 0  # SentencePiece's unknown piece
 class Masked(Task):
     """The task MLM, to predict hidden tokens.
 
-    Embeddings are also the weights of the output. The task reads the first ``sides`` sides of
-    pairs, by default both if all texts are parallel, or else one. ValueError says that the
-    architecture is not a transformer.
+    The first ``sides`` sides of pairs are read, by default both if all texts are parallel, or else
+    one. If ``causal``, tokens see only earlier ones. If ``together``, a pair's sides are one
+    sequence. ValueError says that the architecture is not a transformer.
     """
 
     causal: ClassVar[bool] = False

@@ -35,13 +35,13 @@ class Path:
 
 
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
-    """Return a path for each choice of M source languages.
+    """Return a path for each choice of M sources that leaves a target.
 
-    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are all
-    of ``options.targets`` that are not sources, at least one. Paths of M sources have equal shares.
+    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are the
+    ``options.targets`` that are not sources, at least one. Paths of M sources have equal shares.
 
     Raises:
-        ValueError: A target is not one of the languages, or M sources leave no target.
+        ValueError: A target is not one of the languages, or no choice of M sources has targets.
     """
     for target in options.targets:
         if target not in languages:
@@ -73,7 +73,7 @@ def source_languages(paths: Mapping[str, Path]) -> list[str]:
 
 
 class Paths(Task):
-    """The task to translate from the mean of sources' vectors."""
+    """The task to translate from mean vectors, with errors of ``find_paths``."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()

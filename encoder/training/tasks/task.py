@@ -47,7 +47,7 @@ class Setting:
 class Decoder(nn.Module):
     """A network that predicts tokens from a sentence's vector and a language.
 
-    It is LASER's (Artetxe & Schwenk 2019, section 3.1), with ``hidden`` units, for a ``Setting``.
+    It has ``hidden`` units, for ``languages`` languages (Artetxe & Schwenk 2019, section 3.1).
     """
 
     def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:

@@ -72,7 +72,7 @@ class Translation(Task):
 
 @torch.inference_mode()
 def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """Return the ``perplexity`` of pairs of logits (N, V) and tokens (N,)."""
+    """Return the ``perplexity``, by name, of logits (N, V) and tokens (N,)."""
     total, count = 0.0, 0
     for logits, tokens in predicted:
         total += sequence_translation(logits, tokens).item() * len(tokens)

@@ -61,9 +61,7 @@ def generate_on_devices(
     """Return the candidates of all sources and of all targets.
 
     They have the ``kept`` largest products of each row, or all, summed in float32 in the device's
-    order (``ROUNDING``), (N, min(kept, M)) and (M, min(kept, N)). Each device searches an equal
-    share of the sources. It has the share and all targets in its memory, or else copies blocks of
-    them repeatedly.
+    order (``ROUNDING``), (N, min(kept, M)) and (M, min(kept, N)). Devices share the sources.
 
     Args:
         source: bfloat16, float16 or float32 (N, D), finite, in host memory. float32 has no fused

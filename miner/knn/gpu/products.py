@@ -49,7 +49,6 @@ def by_sorting(cell: Cell) -> Found:
     """Find the best keys of each row and of each column of a cell by sorting.
 
     They are int64 (N, min(C, M)) and (M, min(C', N)), best first, of this cell's products only.
-    Writing, transposing and sorting cost about five times the product.
     """
     tile = product(cell.x, cell.y)
     return (
@@ -62,8 +61,8 @@ def by_hits(cell: Cell, tiling: Tiling) -> Found:
     """Find the keys above the floor of each row and of each column of a cell.
 
     Floors are the last keys in ``cell.forward`` (N, C) and ``cell.backward`` (M, C'). The result is
-    int64 (N, B) and (M, B), in any order, EMPTY if unused. B is ``HITS`` times max(C, C'). A row
-    with more than B hits has only its C largest keys, and such a column its C' largest.
+    int64 (N, B) and (M, B), in any order, EMPTY if unused. B is ``HITS`` times max(C, C'). If the
+    kernel finds more hits than fit, a row has its C largest keys instead, a column its C' largest.
     """
     from miner.knn.gpu.fused import find_hits
 
@@ -109,8 +108,7 @@ def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: i
 def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
     """Return the best tiling of the fused kernel that works on a device.
 
-    It is None if none works, which is logged, or the dtype does not have 16 bits. The first call
-    compiles for some seconds. Triton caches compiled kernels on disk.
+    It is None if none works, which is logged, or the dtype does not have 16 bits.
     """
     if dtype.itemsize != 2:
         return None  # no tensor cores keep float32's precision

@@ -49,8 +49,7 @@ def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
     """Plan a search of ``lines``, rows plus columns, in ``free`` bytes.
 
     A line takes ``line_bytes``, and has ``kept`` candidates. Vectors that don't fit are copied for
-    every cell. Over PCIe that takes a tenth of the time if cells have 600,000 rows, so neither
-    pinned memory nor a second block would pay. If no line fits, the plan's ``lines`` is 0 or less.
+    every cell. If no line fits, the plan's ``lines`` is 0 or less.
     """
     budget = int(USABLE * free) - WORKSPACE - 8 * kept * lines
     all_lines = line_bytes * lines
@@ -79,8 +78,8 @@ def search(
     ``source`` (N, D) and ``target`` (M, D) are of one floating dtype, in host memory. ``progress``
     is called with numbers of products. Once ``stop`` is set, it ends early, with partial results.
     Returns the keys of the ``kept`` largest products, best first, EMPTY if unused: of each source
-    of the share among the targets, int64 (share, min(kept, M)), and of each target among these
-    sources, (M, min(kept, N)).
+    of the share among the targets, int64 (len(share), min(kept, M)), and of each target among
+    these sources, (M, min(kept, N)).
 
     Raises:
         RuntimeError: The device lacks the memory for a small search, or failed.

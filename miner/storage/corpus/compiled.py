@@ -18,11 +18,10 @@ def digest_lines(
 ) -> None:
     """Write two 64-bit digests of each of N texts to ``high`` and ``low``.
 
-    Both are uint64 (N,). Two different texts agree in a given half of a digest with probability
-    2**-32 (multilinear hashing, Lemire and Kaser 2014, "Strongly universal string hashing is fast",
-    section 2). A byte of 1 after the last makes texts of different lengths differ.
+    Both are uint64 (N,). Different texts agree in a given half of a digest with probability 2**-32
+    (multilinear hashing, Lemire & Kaser 2014, "Strongly universal string hashing is fast").
 
-    ``data``, uint8, are the texts' bytes. ``words[i]``, uint32, are its four bytes from
+    ``data``, uint8, are the texts' bytes. ``words[i]``, uint32, are the four bytes from
     ``data[i]``, little-endian. Text i is ``data[starts[i] : starts[i + 1] - 1]``, with int64
     ``starts`` (N + 1,). Only texts in the mask ``kept`` (N,) are digested. The random ``keys``,
     uint64 (W + 2, 4), suffice for texts of W whole words.

@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def unescape(text: str, levels: int = 1) -> str:
     """Replace ``levels`` levels of HTML entities that end in a semicolon.
 
-    Unknown entities stay. An entity of a tab or line end becomes a space, of most controls nothing.
+    Unknown entities stay. An entity of a tab or line end becomes a space.
     """
     for _ in range(levels):
         text = _ENTITY.sub(lambda match: _character(match[0]), text)

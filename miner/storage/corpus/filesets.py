@@ -33,16 +33,16 @@ NamedPlace = tuple[str, Place]
 
 
 def may_hold_corpus(entry: Place) -> bool:
-    """Return whether a name is neither hidden nor that of a README or licence."""
+    """Return whether a name is not hidden, nor of a README, licence or notice."""
     return not (entry.name.startswith(".") or NON_CORPUS_FILES.fullmatch(entry.name))
 
 
 def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     """List the corpus files in a folder at any depth, and all other paths.
 
-    A file is a pair of its path below ``folder`` and its place. Other paths are of hidden entries,
-    of files about the corpus, such as README, of links to a folder that contains them, and of
-    broken links. A folder's path ends in ``/``. Each folder is in the order of code points. Without
+    A file is a pair of its path below ``folder`` and its place. Other paths are of entries that
+    fail ``may_hold_corpus``, of links to a folder that contains them, and of broken links and
+    devices. A folder's path ends in ``/``. Each folder is in the order of code points. Without
     permission to list a folder or to see its files, CorpusError is raised. If a local ``folder`` is
     missing or a file, or a remote one cannot be listed, OSError is raised.
     """
@@ -126,10 +126,11 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
 class CorpusReader:
     """An iterable over the records of files, as if they were one file.
 
-    ``files`` are pairs of a name and a place. Iteration yields ``Records`` in batches, and raises
-    errors of ``open_corpus``. If one of several files cannot be read to its end, no CorpusError is
-    raised, and one rejected record stands for the rest. ``input_format`` is as in ``open_corpus``.
-    ``starts`` are the first rows of files read so far. ``escapes`` levels of entities are replaced.
+    Pairs of a name and a place are passed, and are in ``names`` and ``files``. ``starts`` are the
+    first rows of files read so far. ``input_format`` is as in ``open_corpus``. Iteration yields
+    ``Records`` in batches, with ``escapes`` levels of entities replaced, and raises errors of
+    ``open_corpus``. If one of several files cannot be read to its end, no CorpusError is raised,
+    and one rejected record stands for the rest.
     """
 
     def __init__(
@@ -191,10 +192,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
 
 
 def describe_languages(folder: Place) -> str:
-    """Return a line with a folder's corpora and its first skipped entries.
-
-    Errors of ``languages_of`` are raised.
-    """
+    """Describe ``languages_of`` a folder in one line, with its errors."""
     corpora, skipped = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"
     names = [entry.name for entry in skipped]

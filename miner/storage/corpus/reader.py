@@ -165,7 +165,7 @@ def parquet_file(
 def record_columns(path: AnyPath, schema: pa.Schema) -> list[str]:
     """Return the columns of a schema among ``id``, ``doc`` and ``text``.
 
-    ``id`` and ``doc`` may be of type null, if all their values are.
+    ``text`` has strings, ``id`` and ``doc`` strings, integers or only nulls.
 
     Raises:
         CorpusError: ``text`` is missing, or one of these is duplicate or of another type.

@@ -39,8 +39,7 @@ class Sentences(NamedTuple):
 class CorpusCounts:
     """Numbers of the kept, duplicate and rejected records of a corpus.
 
-    ``rejected`` counts by value of ``Rejection``. ``first_rejected`` has the first row of each,
-    from 0.
+    ``rejected`` counts by ``Rejection``. ``first_rejected`` has the first row of each, from 0.
     """
 
     kept: int = 0

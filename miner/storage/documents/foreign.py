@@ -22,10 +22,10 @@ NO_LANGUAGE = "zxx"
 def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language: str) -> list[bool]:
     """Return for each sentence of a document whether its language is foreign.
 
-    A sentence is foreign if its paragraph is, unless the sentence by itself is probably in the
-    corpus's language. Paragraphs below 40 bytes are foreign if 90% of the longer ones' text is.
-    ``paragraphs`` are the paragraph numbers of the sentences ``texts``, ascending, and ``language``
-    is the corpus's, a ``known_label``.
+    A sentence is foreign if its paragraph is, unless the sentence by itself is probably in
+    ``language``. Paragraphs below 40 bytes are foreign if 90% of longer ones' text is.
+    ``paragraphs`` are the ascending paragraph numbers of ``texts``, ``language`` is the corpus's
+    ``known_label``.
     """
     joined = {
         number: " ".join(text for _, text in group)

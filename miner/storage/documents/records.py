@@ -114,8 +114,8 @@ def check_document(name: str, text: str) -> Document:
 def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
     """Split a text into blocks of at most ``size`` characters, in order.
 
-    A block ends before the last occurrence in it of the first of ``marks`` that it contains, or
-    else at ``size``. Joined blocks are the text. An empty text is one empty block.
+    A block ends before the last occurrence, after its start, of the first possible one of
+    ``marks``, or else at ``size``. The last block is the rest, empty for an empty text.
     """
     start = 0
     while len(text) - start > size:

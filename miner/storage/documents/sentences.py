@@ -34,7 +34,7 @@ _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkey
 
 
 class Sentence(NamedTuple):
-    """A sentence, its offsets (end exclusive), and its paragraph's number."""
+    """A sentence, its document characters [start, end), and paragraph from 0."""
 
     text: str
     start: int  # in characters
@@ -46,7 +46,7 @@ def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records
     """Yield the sentences of a file's documents as batches of records.
 
     A broken document is a rejected record. ``name`` names the file. Rows begin at ``first_row``.
-    Errors of the suffix's reader are raised.
+    Errors of ``reader_of`` and of the reader are raised.
 
     Raises:
         CorpusError: The suffix is unknown.
@@ -140,7 +140,7 @@ def is_wrapped(text: str) -> bool:
 def clean_sentence(text: str) -> str:
     """Return a sentence in NFC, on one line, with single spaces.
 
-    ``INVISIBLE`` characters are removed, and control characters become spaces.
+    ``INVISIBLE`` characters and any ``WIDE_BREAK`` are removed. Control characters become spaces.
     """
     text = WIDE_BREAK.sub("", INVISIBLE.sub("", text))
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()

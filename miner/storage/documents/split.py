@@ -67,7 +67,7 @@ class SplitCounts:
 def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus consists of documents.
 
-    It does if ``input_format`` is ``documents``. For ``auto``, all its suffixes must be in
+    It does if ``input_format`` is ``documents``, or is ``auto`` and all suffixes are in
     ``DOCUMENT_SUFFIXES``. In a folder, media and styles do not count, and unknown suffixes only if
     more than half of the other files have one. Errors of ``folder_files`` are raised.
     """
@@ -106,8 +106,7 @@ def _files_by_suffix(folder: Place) -> dict[str, list[Place]]:
 def looks_like_a_document(path: Place) -> bool:
     """Return whether a text is wrapped, has long paragraphs, or is a web page.
 
-    The first 64 KiB decide. It is false for a damaged file. PlaceError is raised as in
-    ``read_bytes``.
+    The first 64 KiB decide. A damaged file gives False, an unreachable store PlaceError.
     """
     try:
         data = read_bytes(path, SAMPLED_BYTES)
@@ -135,10 +134,7 @@ def _is_filled(text: str) -> bool:
 
 
 def describe_documents(folder: Place) -> str:
-    """Return a line with the first files of documents in a folder.
-
-    Errors of ``document_files`` are raised.
-    """
+    """Describe ``document_files`` of a folder in one line, with its errors."""
     files = filesets.summarise_names([name for name, _ in document_files(folder)])
     return f"{folder}: reads {files} as documents, which are split into sentences"
 
@@ -210,9 +206,8 @@ def split_documents(
 ) -> Iterator[pa.Table]:
     """Yield all sentences of documents in tables of ``SPLIT_FIELDS``.
 
-    ``language_of`` fills the column ``language``. ``counts`` is updated. Broken documents are
-    counted and skipped. ``language`` (ISO 639-1) is for splitting. A name's second document is
-    ``NAME (2)``.
+    ``language_of`` fills the column ``language``. ``counts`` is updated. Broken documents are only
+    counted. ``language`` (ISO 639-1) is for splitting. A name's second document is ``NAME (2)``.
     """
     name_counts: Counter[int] = Counter()  # by hash, which needs less memory than the name
 

@@ -74,10 +74,10 @@ def open_pairs(
 
 
 def read_pairs(path: Place) -> Iterator[FilePair]:
-    """Yield the pairs of a file in order, except for blank lines.
+    """Yield the pairs of a file in order, unless their problem is ``BLANK``.
 
     Raises:
-        CorpusError: The file cannot be read, or a line is not a pair. The message names the line.
+        CorpusError: As in ``open_pairs``, or an entry has another problem, which the message names.
         PlaceError: A remote file cannot be reached.
     """
     for pair in open_pairs(path).read():

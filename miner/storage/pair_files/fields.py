@@ -21,8 +21,7 @@ SIDE_NAMES = (
 def named_sides(names: Sequence[str]) -> tuple[int, int] | None:
     """Find the positions of source and target among columns' names, or None.
 
-    They are the first pair of ``SIDE_NAMES``, also in capitals, or else the only two codes of
-    languages, in order.
+    They are the first pair of ``SIDE_NAMES``, in any case, or else the only two language codes.
     """
     lowered = [name.strip().lower().lstrip("#") for name in names]
     for source, target in SIDE_NAMES:

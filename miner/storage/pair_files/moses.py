@@ -95,8 +95,8 @@ def pairs_of_sides(
     """Yield line i of both sides as a pair, in order.
 
     ``sides`` iterate over texts, each with the reason to reject it, or "". Blank texts are also a
-    problem. All texts are in the pairs. A pair's place is in the source's file of ``files``, unless
-    only the target has a problem, and this is not a blank line.
+    problem. All texts are in the pairs. A pair's place is in the source's file of ``files``, or in
+    the target's if only that has a problem other than a blank line.
 
     Raises:
         CorpusError: A side has fewer lines.

@@ -28,7 +28,7 @@ def open_jsonl(
 ) -> PairFile:
     """Recognise the fields of JSON lines by the first line.
 
-    ``lines`` are its first lines, not all blank. ``columns`` are both fields' names, or empty, and
+    ``lines`` are the first lines, not all blank. ``columns`` are both fields' names, or empty, and
     ``languages`` BCP 47 tags that may choose them.
 
     Raises:
@@ -53,7 +53,7 @@ def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> P
     Errors of ``parquet_file`` are raised.
 
     Raises:
-        CorpusError: Columns are as in the errors of ``open_jsonl``, or two have the pair's name.
+        CorpusError: The chosen or known columns are missing, or one of them is duplicate.
     """
     import pyarrow.types as pt
 

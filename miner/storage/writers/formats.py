@@ -132,9 +132,8 @@ def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origi
 def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Translation Memory eXchange 1.4, level 1, valid by its DTD.
 
-    ``origin`` must have both languages. A unit has its score, probability, margin, cosine, rank,
-    direction and reason as properties, and a sentence its ids and document. Characters outside XML
-    become spaces.
+    ``origin`` has both languages. Units have score, probability, margin, cosine, rank, direction
+    and reason as properties, sentences have ids and document. Non-XML characters become spaces.
     """
     languages = tuple(str(language) for language in origin.languages)
     header = (

@@ -47,10 +47,10 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     """Detect the languages of a run, and drop encoder parts that lack them.
 
     The run is returned with ``shares``, ``escapes`` and, of joined encoders, ``encoder`` decided.
-    With precomputed vectors and scores by margin, it is returned unchanged. Warnings about
-    languages are logged. With ``remember``, samples are stored in the work folder. A corpus that
-    cannot be read has no shares, and a later stage reports it. ValueError says that an encoder's
-    configuration is damaged, OSError that a sample cannot be stored.
+    With precomputed vectors and scores by margin, it is returned unchanged. Warnings are logged.
+    With ``remember``, samples are stored in the work folder. A corpus that cannot be read has no
+    shares, and a later stage reports it. ValueError says that an encoder's configuration is
+    damaged, OSError that a sample cannot be stored. Errors of ``language_sample`` are raised.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:

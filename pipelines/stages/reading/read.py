@@ -53,8 +53,9 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
     """Read and clean the side "source" or "target", and save it in shards.
 
     Duplicates are dropped unless ``options.keeps_repeats``. Shards are returned in order.
-    ValueError says that the corpus cannot be read, none of its sentences is usable, or none is in a
-    document that ``options.scope`` can pair. OSError says that a remote file cannot be read.
+    ValueError says that the corpus cannot be read, an id recurs, none of its sentences is usable,
+    or none is in a document that ``options.scope`` can pair. OSError says that a remote file cannot
+    be read, ModuleNotFoundError that documents need the extra ``documents``.
     """
     options, corpus = run.options, run.options.side(side)
     source, digests, lines = _open(run, side)

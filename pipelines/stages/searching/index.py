@@ -38,9 +38,9 @@ Shards: TypeAlias = Sequence[EmbeddedShard]
 def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]]:
     """Write rejected records, and choose the search method of both sides.
 
-    The lists of source shards and of target shards are returned, with the method and, for a cell
-    join, the trained cells. ValueError says that a side has no usable vector, dimensions differ, a
-    shard is missing or repeated, or the rejected records exceed ``options.max_rejected``.
+    Lists of source and of target shards are returned, with the method and any trained cells.
+    ValueError says that a side has no usable vector, dimensions differ, a shard is missing or
+    repeated, rejected records exceed ``options.max_rejected``, or cells exceed vectors.
     """
     options = run.options
     sides = collect_sides(shards)
@@ -126,7 +126,7 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
 def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[SearchableShard]:
     """Train the FAISS index of a side, and return the side's shards with it.
 
-    Other shards are returned unchanged. ValueError says that FAISS cannot train the index.
+    For other methods, the side is returned. ValueError says that FAISS cannot train the index.
     """
     if not isinstance(method := side[0].method, IndexSpec):
         return side

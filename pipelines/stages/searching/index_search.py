@@ -33,7 +33,7 @@ RESCORED = 1 << 12  # queries whose candidates are in memory, at most 100 MB at 
 
 
 def trained_index(run: RunContext, shards: Sequence[EmbeddedShard], spec: IndexSpec) -> Artefact:
-    """Train a side's index on evenly spaced vectors, and save it empty."""
+    """Train a side's index, and save it empty, or raise ValueError."""
     content = [embedded.content for embedded in shards]
     side = shards[0].shard.side
     key = content_key("train", vectors=content, factory=spec.factory, build=spec.build)
@@ -68,7 +68,7 @@ def _train(
 
 
 def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
-    """Add a shard's vectors to the trained index of its side, and save it."""
+    """Save a side's index with a shard's vectors, or raise ValueError."""
     key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 
     def write(draft: Draft) -> Mapping[str, Any]:

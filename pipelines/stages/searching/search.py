@@ -89,8 +89,8 @@ def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
 def group_sizes(shards: int, earlier: Sequence[int] = ()) -> list[int]:
     """Divide a number of shards into groups, and return the groups' sizes.
 
-    ``earlier`` sizes come first unless their sum exceeds ``shards``. Without them, 32 is the
-    maximum.
+    ``earlier`` sizes come first, unless their sum exceeds ``shards``. Other groups have ``shards``
+    / 32 shards, rounded up, the last maybe fewer.
     """
     sizes = list(earlier) if sum(earlier) <= shards else []  # else of a larger side
     length = -(-shards // MAX_GROUPS)

@@ -108,6 +108,7 @@ TRANSFORMER_EDITS: dict[str, tuple[Callable[[dict], object], str]] = {
     "no <s>": (lambda c: config(c).update(prepend_bos=False), "has no prepend_bos"),
     "activation": (lambda c: config(c).update(activation_fn="swish"), "activation_fn 'swish'"),
     "no tensor": (lambda c: c["model"].pop("layers.1.fc2.bias"), "lacks the tensor layers.1.fc2"),
+    "not a tensor": (lambda c: c["model"].update({"layers.1.fc2.bias": 3}), "not a tensor"),
     "no layers": (
         lambda c: c.update(model={"embed_tokens.weight": torch.ones(61, 16)}),
         "lacks the tensor layers.0.fc1.weight",

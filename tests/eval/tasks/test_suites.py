@@ -14,6 +14,7 @@ from eval.tasks.classify import load_topics
 from eval.tasks.eigen import spectral_difference, spectrum
 from eval.tasks.probe import naive_bayes
 from eval.tasks.suite import ranks
+from eval.tasks.words import read_vocabulary
 from tests.eval.conftest import NumberEncoder
 
 pytestmark = pytest.mark.usefixtures("number_encoder")
@@ -401,6 +402,11 @@ def test_word_translation(tmp_path: Path, capsys: Captured) -> None:
     assert found["figures"]["de-en CSLS P@1, no names"]["value"] == pytest.approx(np.mean(kept))
     assert 0.2 < np.mean(kept) < 1
     assert "|targets:de=30,en=" in found["signature"]
+
+
+def test_spaces_before_a_word_of_a_vocabulary_are_ignored(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text(" one\ntwo 2\n")
+    assert read_vocabulary(tmp_path / "words.txt") == ["one", "two"]
 
 
 def slow_ranks(values: list[float]) -> list[float]:
