@@ -42,7 +42,8 @@ class Kept(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_bucc_data(parser)
-    parser.add_argument("--split", default="training", help="split to mine (default: training)")
+    text = "split to mine, SPLIT in the files' names (default: training)"
+    parser.add_argument("--split", default="training", help=text)
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

@@ -32,9 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_bucc_data(parser)
     add = parser.add_argument
-    text = "split on which thresholds are chosen (default: sample)"
+    text = "split (SPLIT in the files' names) that chooses the thresholds (default: sample)"
     add("--tune", default="sample", metavar="SPLIT", help=text)
-    text = "split on which filters are measured (default: training)"
+    text = "split whose F1 by these thresholds is measured (default: training)"
     add("--test", default="training", metavar="SPLIT", help=text)
 
 

@@ -79,8 +79,9 @@ def _other_number(text: str) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(parser, holds="xx.txt for each language, with Spanish, Russian and English")
-    add_languages(parser, named="languages to pair with English")
+    languages = "of each language, also Spanish, Russian and English"
+    add_directory(parser, holds=f"xx.txt {languages}, in which lines i translate each other")
+    add_languages(parser, named="languages to pair with English, as in the files' names")
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

@@ -46,9 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add_corpora(
-        parser, "document: one sentence per line, or records, as for adit mine", "its translation"
+        parser,
+        "document: one sentence per line, or records, as for adit mine",
+        "translation of SRC, in the same forms",
     )
-    add("-o", "--output", type=place, metavar="OUT", help="output file (default: standard output)")
+    text = "output file for the alignment; .jsonl also has texts (default: standard output)"
+    add("-o", "--output", type=place, metavar="OUT", help=text)
     add_encoder(parser)
     add_languages(parser)
     add_input_formats(parser)

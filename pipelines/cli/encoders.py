@@ -22,7 +22,9 @@ def _add_encoders(parser: argparse.ArgumentParser) -> None:
         "The search error is the share of sentences whose English translation is not found: on "
         "NTREX-128 by ratio margin, otherwise on Tatoeba or held-out training text by cosine."
     )
-    text = "encoder, or joined encoders, as for adit mine (default: best)"
+    text = (
+        "encoder to describe, as for adit mine --encoder, such as mini or mini+use (default: best)"
+    )
     parser.add_argument("spec", nargs="?", default=encoder.BEST, metavar="SPEC", help=text)
 
 
@@ -75,10 +77,14 @@ def _speed(loaded: encoder.Encoder) -> str:
 def _add_fetch(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Existing files are checked and kept; a partial download resumes."
     add = parser.add_argument
-    add("language", type=parse_option, metavar="XX", help="code such as de, wol or kas_Deva")
-    add("-o", "--output", type=Path, required=True, metavar="DIR", help="output folder")
-    add("--url", default=PUBLISHER, metavar="URL", help=f"URL of a mirror (default: {PUBLISHER})")
-    add("--offline", action="store_true", help="fetch nothing; only check existing files")
+    text = "language, as a code such as de, wol or kas_Deva"
+    add("language", type=parse_option, metavar="XX", help=text)
+    text = "output folder for the encoder's files"
+    add("-o", "--output", type=Path, required=True, metavar="DIR", help=text)
+    text = f"address that files are fetched from, of a mirror for example (default: {PUBLISHER})"
+    add("--url", default=PUBLISHER, metavar="URL", help=text)
+    text = "fetch nothing, and fail if DIR lacks a file or has a damaged one"
+    add("--offline", action="store_true", help=text)
 
 
 @command(_add_fetch, "fetch-laser")

@@ -22,7 +22,7 @@ from miner.storage.places import Place, place
 from miner.storage.streams import Pipe
 from miner.storage.writers import Origin, Output
 from pipelines.cli import running
-from pipelines.cli.arguments import add_columns, add_languages, add_output
+from pipelines.cli.arguments import REPAIR, add_columns, add_languages, add_output
 from pipelines.cli.running import shown_output, supports_pipes
 from pipelines.options import WORDS, CorpusOptions, check_files, check_kept
 from pipelines.progress import Monitor, counted
@@ -207,8 +207,12 @@ def _open(args: argparse.Namespace) -> PairFile:
 def _add_conversion(parser: argparse.ArgumentParser) -> None:
     help_text = "file of sentence pairs in any format that adit rate reads, or - for standard input"
     parser.add_argument("source", type=place, metavar="PAIRS", help=help_text)
-    add_output(parser, "output file, in any format that adit mine writes", ending="tsv")
-    add_columns(parser, repair="repair mojibake, entities, invisible characters, spaces and quotes")
+    text = (
+        "output file: .tsv, .jsonl, .parquet, .tmx, .dataset, or a name with %% for two files of "
+        "lines, as for adit mine"
+    )
+    add_output(parser, text, ending="tsv")
+    add_columns(parser, repair=REPAIR)
     more = "which also selects them among more than two languages in PAIRS"
     corpora = ("src", f"the source texts, {more}"), ("tgt", f"the target texts, {more}")
     add_languages(parser, corpora=corpora, default="as in PAIRS")

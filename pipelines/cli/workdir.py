@@ -14,7 +14,8 @@ from pipelines.run import state
 
 def add_work_dir(parser: argparse.ArgumentParser) -> None:
     """Add the argument DIR, the work folder of a run."""
-    parser.add_argument("work_dir", type=place, metavar="DIR", help="the --work-dir of the run")
+    text = "--work-dir of an adit mine or rate"
+    parser.add_argument("work_dir", type=place, metavar="DIR", help=text)
 
 
 @command(add_work_dir, "adit status")
@@ -54,7 +55,7 @@ def _describe(stage: state.StageState) -> str:
 def clean(args: argparse.Namespace) -> int:
     """Remove the vectors, neighbours and other results of a finished run.
 
-    Its summary, ledger and rejected lines stay.
+    Its summary, list of stages and rejected lines stay.
 
     Raises:
         ValueError: Printed, not raised: the folder has no run, or its run is in use or unfinished.
