@@ -34,7 +34,7 @@ def train_judge(args: argparse.Namespace) -> int:
     for corpus in gather(corpora_of(args)):
         examples.append(corpus)
         count, correct = len(corpus.right), int(corpus.right.sum())
-        print_line(f"{corpus.world}: {count:,} pairs, {correct:,} right")
+        print_line(f"{corpus.world}: {count:,} mined pairs, {correct:,} correct")
     facts = {
         "encoders": ENCODERS,
         "excluded": sorted(args.exclude),

@@ -4,6 +4,7 @@ import argparse
 
 from miner.commandline import command, parse_number
 from miner.storage.places import place
+from miner.wording import counted
 
 
 def _add_run(parser: argparse.ArgumentParser, output: str | None = None) -> None:
@@ -116,10 +117,10 @@ def calibrate(args: argparse.Namespace) -> int:
         estimates = calibration.estimates_from_marks(run, calibration.read_labels(args.known, run))
     else:
         estimates = calibration.estimates_from_judge(run)
-    table = Table("wrong", [f"{run.score_name} above", "pairs", "right", "95% interval"])
+    table = Table("error rate", [f"{run.score_name} above", "pairs", "correct", "95% interval"])
     print_line(table.header)
     for wanted, threshold, kept, correct, interval in calibration.thresholds(estimates):
         print_line(table.row(f"{wanted:.0%}", repr(threshold), kept, f"{correct:.0f}", interval))
     kept = calibration.write_calibrated(run, estimates, args.output, fdr=args.fdr)
-    print_line(f"{kept} of {len(run.pairs)} pairs written")
+    print_line(f"{kept:,} of {counted(len(run.pairs), 'pairs')} written")
     return 0

@@ -1,7 +1,7 @@
 """Train a topic classifier in one language, and test it in others.
 
 The test part is tested or, if it is missing, the development part. Hyperparameters are chosen on
-the development part of the training language, or by 10-fold cross-validation if it is tested.
+that of the training language, or by cross-validation in 10 folds if that part is tested.
 """
 
 import argparse

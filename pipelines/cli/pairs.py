@@ -21,11 +21,12 @@ from miner.storage.layout import LINES_FOLDER, SIDES, WorkFolder
 from miner.storage.places import Place, place
 from miner.storage.streams import Pipe
 from miner.storage.writers import Origin, Output
+from miner.wording import counted
 from pipelines.cli import running
 from pipelines.cli.arguments import REPAIR, add_columns, add_languages, add_output
 from pipelines.cli.running import shown_output, supports_pipes
 from pipelines.options import WORDS, CorpusOptions, check_files, check_kept
-from pipelines.progress import Monitor, counted
+from pipelines.progress import Monitor
 
 if TYPE_CHECKING:
     from miner.storage.pair_files.base import FilePair, PairFile
@@ -263,5 +264,6 @@ def convert_pairs(args: argparse.Namespace) -> int:
         skipped = ", ".join(f"{count:,} {problem}" for problem, count in problems.items())
         sys.stderr.write(f"{shown_output(args)}: {counted(written, 'pairs')} written\n")
         if skipped:
-            sys.stderr.write(f"skipped: {skipped}; the first is {first_problem}\n")
+            lines = counted(problems.total(), "lines")
+            sys.stderr.write(f"skipped: {lines} ({skipped}), first {first_problem}\n")
     return 0

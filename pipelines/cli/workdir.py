@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from miner.commandline import command
 from miner.storage.layout import ARTEFACTS, MINED, SOURCE, WorkFolder
 from miner.storage.places import Place, place, remove_tree, tree_files
-from pipelines.progress import counted
+from miner.wording import counted
 from pipelines.run import state
 
 
@@ -43,7 +43,7 @@ def status(args: argparse.Namespace) -> int:
 
 def _describe(stage: state.StageState) -> str:
     total = "?" if stage.expected is None else f"{stage.expected:,}"
-    line = f"  {stage.name:<16} {stage.done:>7,} of {total:>7} done"
+    line = f"  {stage.name:<16} {stage.done:>7,} of {total:>7} elements done"
     if not stage.done or stage.done == stage.expected:
         return line + (f" in {stage.seconds:,.1f} s of work" if stage.done else "")
     rate = stage.done / max(time.time() - stage.since, 1e-3)

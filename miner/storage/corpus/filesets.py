@@ -20,6 +20,7 @@ from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejec
 from miner.storage.places import Place, RemotePath
 from miner.storage.recognition import json_object
 from miner.storage.streams import split_compression
+from miner.wording import counted
 
 LANGUAGE = "language"  # the column with a record's language
 _DATA_SUFFIXES = (".txt", *FORMAT_BY_SUFFIX)
@@ -96,9 +97,9 @@ def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
 
 
 def summarise_names(names: Sequence[str]) -> str:
-    """Return the number of names and the first five, as ``2 (a.txt, b.txt)``."""
+    """Count files, and list the first five, as ``2 files (a.txt, b.txt)``."""
     shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-    return f"{len(names):,} ({shown})"
+    return f"{counted(len(names), 'files')} ({shown})"
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
