@@ -56,9 +56,9 @@ def _format_cell(cell: Cell) -> str:
         case None:
             return ""
         case float():
-            return f"{100 * cell:.2f}"
+            return f"{cell:.2%}"
         case (low, high):
-            return f"{100 * low:.2f}-{100 * high:.2f}"
+            return f"{100 * low:.2f}-{high:.2%}"
         case _:
             return str(cell)
 

@@ -1,4 +1,4 @@
-"""Measure how often margin search does not find the translation."""
+"""Measure how often search by three margins does not find the translation."""
 
 import argparse
 from collections.abc import Iterator
