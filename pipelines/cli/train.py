@@ -23,6 +23,7 @@ from encoder.training.options import (
     option_fields,
 )
 from miner.commandline import add_common_options, command, parse_names, parse_number, reject_repeats
+from miner.wording import counted
 from pipelines import making_options as making
 from pipelines.cli.arguments import add_encoder, add_texts, given_texts, make_add_option
 from pipelines.cli.running import set_up_logging
@@ -300,7 +301,8 @@ def map_command(args: argparse.Namespace) -> int:
         words=WordOptions(**given_fields(args, WordOptions)),
     )
     for number, value in enumerate(map_languages(options, monitor)):
-        sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{number}\tcriterion {value:.4f}\n")
+        done = counted(number, "refinements")
+        sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{done}\tmean cosine {value:.4f}\n")
     return 0
 
 
