@@ -4,13 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from encoder.monolingual.options import WordOptions
-from encoder.training.options import (
-    ArchitectureOptions,
-    TrainingOptions,
-    ValidatedOptions,
-    inherit_option,
-    option,
-)
+from encoder.training import options as training
+from encoder.training.options import ValidatedOptions, inherit_option, option
 from miner.storage.places import Place
 
 STARTS = ("identical", "similarity", "adversarial", "adversarial-alone")
@@ -54,27 +49,21 @@ class RoundOptions(ValidatedOptions):
 
     rounds: int = option(3, "maximum number of rounds", low=1)
     fdr: float = option(
-        0.1,
-        "maximum estimated share of wrong pairs among the mined pairs to train on",
-        low=0.0001,
-        high=0.5,
+        0.1, "maximum estimated share of wrong pairs to train on", low=0.0001, high=0.5
     )
     best: float = option(
-        0.25,
-        "share of the mined pairs to train on, the best first, if --fdr cannot select any",
-        low=0.0001,
-        high=1,
+        0.25, "share of pairs to train on if --fdr cannot select any", low=0.0001, high=1
     )
     steps: int = option(2_000, "training steps per round", low=1)
-    learning_rate: float = inherit_option(ArchitectureOptions, "learning_rate", 2e-3)
-    dim: int = inherit_option(ArchitectureOptions, "dim", 384)
+    learning_rate: float = inherit_option(training.ArchitectureOptions, "learning_rate", 2e-3)
+    dim: int = inherit_option(training.ArchitectureOptions, "dim", 384)
     vocabulary_size: int = option(
         16_000, "number of subwords; fewer if a round has fewer pairs", low=1
     )
-    ngram_rows: int = inherit_option(ArchitectureOptions, "ngram_rows", 131_072)
+    ngram_rows: int = inherit_option(training.ArchitectureOptions, "ngram_rows", 131_072)
     batch_size: int = option(1024, "pairs per batch, ranked against each other", low=2)
     held_out: int = option(500, "pairs per round that are only evaluated, not trained on", low=1)
-    seed: int = inherit_option(TrainingOptions, "seed", 1)
+    seed: int = inherit_option(training.TrainingOptions, "seed", 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,9 +88,7 @@ class ArchitectureOptions(ValidatedOptions):
     )
     token_dropout: float = option(0.0, "share of subwords dropped at random", high=0.99)
     ngram_rows: int = option(
-        0,
-        "number of vectors for letter sequences (n-grams), by which names and rare words match, "
-        "such as 170000 for a bag; 0: none",
+        0, "vectors of letter n-grams, which match names and rare words; 0: none, bag: 170000"
     )
 
 
@@ -172,10 +170,7 @@ class ObjectiveOptions(ValidatedOptions):
         low=2,  # because a pair is ranked against others
     )
     whitening: float = option(
-        0.0,
-        "strength of scaling down the directions in which a bag's vectors vary most; networks "
-        "ignore it",
-        high=1,
+        0.0, "strength of scaling down the directions in which a bag's vectors vary most", high=1
     )
 
 
@@ -185,18 +180,14 @@ class RankingOptions(ObjectiveOptions):
     name, summary = "ranking", "translations are closer than the rest of the batch"
     whitening: float = inherit_option(ObjectiveOptions, "whitening", 0.1)
     hard_negatives: int = option(
-        0,
-        "similar wrong translations that each pair is also ranked against; each evaluation "
-        "searches for them",
-        high=100,
+        0, "similar wrong translations that each pair is also ranked against", high=100
     )
     margin: float = option(
         0.2, "amount by which a correct pair's cosine must exceed wrong pairs' cosines", high=1
     )
     scale: float = option(
         20.0,
-        "factor of cosines in the softmax; the larger, the more the most similar wrong "
-        "translations count",
+        "factor of cosines in the softmax; at larger ones, similar wrong translations count more",
         high=40,  # at larger scales, the objective's float32 softmax underflows
     )
 
@@ -208,9 +199,7 @@ class TranslationOptions(ObjectiveOptions):
     in_tokens = constant = True  # Artetxe & Schwenk 2019, section 3.2
     figure = PERPLEXITY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 8000)
-    targets: tuple[str, ...] = option(
-        ("en", "es"), "languages that the decoder writes, separated by commas"
-    )
+    targets: tuple[str, ...] = option(("en", "es"), "languages that the decoder writes")
     decoder_dim: int = option(2048, "size of the decoder's hidden state", low=1)
 
 
@@ -355,10 +344,7 @@ class TrainingOptions(ValidatedOptions):
         high=1,
     )
     accumulate: int = option(
-        1,
-        "batches whose gradients are averaged in a step; as large a --batch-size needs more "
-        "memory, but also ranks pairs of all these batches against each other",
-        low=1,
+        1, "batches per step, each ranked by itself; saves memory of a large --batch-size", low=1
     )
     at_once: int = option(
         2048,
@@ -376,9 +362,7 @@ class TrainingOptions(ValidatedOptions):
         "and many times slower on others",
         choices=("float32", "bfloat16"),
     )
-    seed: int = option(
-        1, "seed of random choices; others give other weights, of like quality", high=2**63 - 1
-    )
+    seed: int = option(1, "seed of random choices; others give other weights", high=2**63 - 1)
 
     def flat(self) -> dict[str, Any]:
         """Return all options by name, also the architecture's and the objective's."""
@@ -496,22 +480,15 @@ class Recipe(ValidatedOptions):
     tasks: Mapping[str, TaskBeside] = field(default_factory=dict)
     vocabulary_size: int = option(48_000, "number of subwords, such as 8000 for little text", low=1)
     vocabulary_model: str = option(
-        "unigram",
-        "method that chooses subwords: unigram language model, or bpe, byte-pair encoding",
-        choices=("unigram", "bpe"),
+        "unigram", "subwords by unigram model or byte-pair encoding", choices=("unigram", "bpe")
     )
     vocabulary_exponent: float = option(
         0.0,
-        "exponent of a language pair's size in its share of the text that subwords are learned "
-        "from: 1 for proportional shares, 0 for equal shares",
+        "exponent of a language pair's size in its share of subwords' text; 0: equal, 1: as sizes",
         high=1,
     )
-    evaluate_every: int = option(
-        5_000, "steps between evaluations, which write the best encoder so far to OUT", low=1
-    )
-    held_out: int = option(
-        500, "pairs of each language pair that are only evaluated, not trained on", low=1
-    )
+    evaluate_every: int = option(5_000, "steps between evaluations; OUT keeps the best", low=1)
+    held_out: int = option(500, "pairs per language pair to evaluate on, not to train on", low=1)
     best_by: str = HELD_OUT_ERROR
     options: TrainingOptions = field(default_factory=TrainingOptions)
 

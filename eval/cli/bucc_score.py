@@ -21,18 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "mined pairs: .tsv, .jsonl, .parquet, .dataset or .tmx; text can be compressed"
     add("pairs", type=Path, metavar="PAIRS", help=text)
-    text = (
-        "known translations, SOURCE_ID TAB TARGET_ID lines; required unless --threshold and "
-        "--output are given"
-    )
+    text = "known translations: SOURCE_ID TAB TARGET_ID; optional with --threshold and --output"
     add("--gold", type=Path, metavar="FILE", help=text)
     for name, side in (("src", "source"), ("tgt", "target")):
         group = parser.add_argument_group(f"{side} sentences (required if PAIRS has no ids)")
         add = group.add_argument
-        text = (
-            f"all {side} sentences: ID TAB sentence lines, or .jsonl or .parquet with fields id "
-            "and text"
-        )
+        text = f"{side} sentences: ID TAB sentence lines, or .jsonl or .parquet with id and text"
         add(f"--{name}", type=Path, metavar="FILE", help=text)
         text = f"instead of --{name}, sentences only, one per line; requires --{name}-ids"
         add(f"--{name}-texts", type=Path, metavar="FILE", help=text)

@@ -16,10 +16,7 @@ def _add_run(parser: argparse.ArgumentParser, output: str | None = None) -> None
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
     _add_run(parser, "output file for the web page, such as report.html")
-    text = (
-        "known translations, SOURCE_ID TAB TARGET_ID lines, by which the page also shows true "
-        "precision and recall (default: none)"
-    )
+    text = "known translations, SOURCE_ID TAB TARGET_ID lines, to show precision and recall"
     parser.add_argument("--gold", type=place, metavar="FILE", help=text)
 
 

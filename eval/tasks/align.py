@@ -124,8 +124,9 @@ def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    gold = "the gold alignment NAME.xxyy of [positions]:[positions] lines"
-    add_directory(parser, holds=f"NAME.xx and NAME.yy, one sentence per line, and {gold}")
+    add_directory(
+        parser, holds="NAME.xx, NAME.yy and gold NAME.xxyy, [positions]:[positions] lines"
+    )
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

@@ -51,17 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--test", metavar="SPLIT", help=text)
     text = "nearest neighbours per sentence, from which pairs are selected, 1 or more (default: 4)"
     add("-k", type=positive, default=4, metavar="K", help=text)
-    text = f"score by which pairs are selected, {MARGINS_HELP} (default: ratio)"
+    text = f"{MARGINS_HELP} (default: ratio)"
     add("--margin", choices=MARGINS, default="ratio", help=text)
     text = f"{RETRIEVALS_HELP} (default: max)"
     add("--retrieval", choices=RETRIEVALS, default="max", help=text)
     text = "score of selected pairs; words: the judge's; margin: only --margin (default: margin)"
     add("--score", choices=SCORES, help=text)
     add("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
-    text = (
-        "folder for the mined pairs, the ids of pairs above the threshold, and report.json "
-        "(default: none are written)"
-    )
+    text = "folder for the mined pairs, the ids of pairs above the threshold, and report.json"
     add("--output-dir", type=Path, metavar="DIR", help=text)
 
 

@@ -95,18 +95,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reviews = "xx.train.tsv and xx.test.tsv of reviews, STARS TAB text, positive above 3 stars"
     add_directory(parser, holds=f"xxx_Yyyy.tsv, SIB-200's folders, MLDoc's files, or {reviews}")
     add = parser.add_argument
-    text = "language of DIR in which the classifier is trained (default: English)"
-    add("--train-lang", metavar="XX", help=text)
+    add("--train-lang", metavar="XX", help="language of DIR to train in (default: English)")
     add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")
     text = (
-        "classifier of the vectors; logistic: logistic regression; mlp: a network with a hidden "
-        "layer of 10 units; mlp-512: one with two layers of 512 (default: logistic)"
+        "logistic: logistic regression; mlp: a hidden layer of 10 units; mlp-512: two layers of "
+        "512 units (default: logistic)"
     )
     add("--classifier", choices=CLASSIFIERS, default="logistic", help=text)
-    text = (
-        "also train on 0 to 100%% of each tested language's own data, with and without the data of "
-        "--train-lang"
-    )
+    text = "also train on 0 to 100%% of each language's own data, with and without --train-lang's"
     add("--few-shot", action="store_true", help=text)
 
 

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"tasks of adit evaluate and paths in DIR: {suites}."
     )
     add = parser.add_argument
-    text = "two or more encoders, such as mini, use or best; each is compared with the ones before"
+    text = "two or more encoders, such as mini and use; each is compared with the ones before"
     add("encoders", nargs="+", metavar="ENCODER", help=text)
     text = "folder that contains the folders of the suites, which are named above"
     add("--data", type=Path, required=True, metavar="DIR", help=text)

@@ -59,10 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--samples", type=positive, default=1000, metavar="N", help=text)
     text = "sentences per sample, 1 to the lines of a file (default: 10)"
     add("--sentences", type=positive, default=10, metavar="K", help=text)
-    text = (
-        "edges of sentences; distances: between all, of the cosine distance as weight; neighbours: "
-        "to the 10 nearest, of weight 1; needs --sentences 12 or more (default: distances)"
-    )
+    text = "edge weights: cosine distances, or 1 to the 10 nearest sentences (default: distances)"
     add("--graph", choices=GRAPHS, default="distances", help=text)
 
 

@@ -96,23 +96,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_directory(parser, holds="test.xx.tsv or dev.xx.tsv, or xnli.test.tsv")
     add = parser.add_argument
-    text = (
-        "training pairs, LABEL TAB premise TAB hypothesis, or the columns of SNLI or MultiNLI; "
-        "required unless --head is given"
-    )
+    text = "training pairs: LABEL TAB premise TAB hypothesis, or as SNLI or MultiNLI; or --head"
     add_list(parser, "--train", "FILE", text, type=Path, default=[])
-    text = (
-        "instead of --train, use the classifier in the folder of an encoder that adit train "
-        "--objective nli wrote"
-    )
+    text = "without --train: use the classifier saved with this encoder (adit train, objective nli)"
     add("--head", type=Path, metavar="ENCODER", help=text)
-    text = "language of the training pairs (default: en)"
-    add("--train-lang", default="en", metavar="XX", help=text)
+    add("--train-lang", default="en", metavar="XX", help="language of --train (default: en)")
     add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")
-    text = (
-        "classifier of the vectors; logistic: logistic regression; mlp: a network with hidden "
-        "layers of 512 and 384 units (default: mlp)"
-    )
+    text = "logistic: logistic regression; mlp: hidden layers of 512 and 384 units (default: mlp)"
     add("--classifier", choices=CLASSIFIERS, default="mlp", help=text)
     text = "also test premises in one language with hypotheses in another, for every two languages"
     add("--matrix", action="store_true", help=text)

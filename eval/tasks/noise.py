@@ -79,8 +79,7 @@ def _other_number(text: str) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    languages = "of each language, also Spanish, Russian and English"
-    add_directory(parser, holds=f"xx.txt {languages}, in which lines i translate each other")
+    add_directory(parser, holds="aligned xx.txt per language, also Spanish, Russian and English")
     add_languages(parser, named="languages to pair with English, as in the files' names")
 
 

@@ -70,8 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "other sentences to search each translation among, 1 or more, or all (default: 999)"
     add("--others", type=_number_or_all, default=999, metavar="K", help=text)
     more = (
-        "file of more sentences of language XX to search among, one per line, whose translations "
-        "are not in DIR; repeatable"
+        "file of more sentences of XX to search among, one per line, whose translations are not in "
+        "DIR"
     )
     add_files_of_languages(parser, "--more", more)
     idf = (

@@ -46,9 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add_corpora(
-        parser,
-        "document: one sentence per line, or records, as for adit mine",
-        "translation of SRC, in the same forms",
+        parser, "document: one sentence per line, or records, as for adit mine", "its translation"
     )
     text = "output file for the alignment; .jsonl also has texts (default: standard output)"
     add("-o", "--output", type=place, metavar="OUT", help=text)

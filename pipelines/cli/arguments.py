@@ -29,10 +29,7 @@ PRECISION = (
     "other vectors; auto, the fastest on this machine whose vectors have a cosine of at least "
     "0.9995 to float32 vectors"
 )
-REPAIR = (
-    "repair wrongly decoded characters (mojibake), HTML entities, invisible characters, spaces and "
-    "quotes"
-)
+REPAIR = "repair wrong characters (mojibake), HTML entities, invisible ones, spaces and quotes"
 HELP = {
     "--output": "output file for the pairs, best first: .tsv (score, source, target), .jsonl or "
     ".parquet (every field), .tmx, .dataset (a folder for Hugging Face's datasets), or a name with "
@@ -53,8 +50,8 @@ HELP = {
     "may contain tabs; tsv: id TAB text or id TAB doc TAB text, without a header; jsonl, parquet: "
     "records with text, and optionally id and doc; documents: raw documents, to split into "
     f"sentences; auto: by suffix and content (default: {CorpusOptions.input_format})",
-    "--max-rejected": "stop if more than N lines of both sides together are rejected, because they "
-    "are blank, not in UTF-8 or above 1 MiB; 0 or more (default: no limit)",
+    "--max-rejected": "stop if more than N lines of both sides together are rejected, 0 or more; "
+    "reasons are blank, not UTF-8, above 1 MiB and the like (default: no limit)",
     "--keep-duplicates": "also search and pair each copy of a sentence (default: only the first; "
     "in .jsonl, .parquet and .dataset, its pair has the ids of the others)",
     # Vectors.
@@ -65,8 +62,7 @@ HELP = {
     # Mining.
     "-k": "number of nearest neighbours per sentence, 1 or more, from which its pair is selected "
     f"and with which --margin compares (default: {Default.k})",
-    "--margin": f"score by which pairs are selected, {choices.MARGINS_HELP} (default: "
-    f"{Default.margin})",
+    "--margin": f"{choices.MARGINS_HELP} (default: {Default.margin})",
     "--retrieval": f"{choices.RETRIEVALS_HELP} (default: {Default.retrieval})",
     "--threshold": "keep pairs with a score above T, which is on the scale of --score: about -9 to "
     "9 for words, 0.8 to 2 for ratio margins (default: pairs with a probability of at least 0.5; "
@@ -204,11 +200,7 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
     text = "file of sentence pairs or, with TGT, of source sentences; - for standard input"
     parser.add_argument("source", type=place, metavar="PAIRS", help=text)
     parser.add_argument(
-        "target",
-        type=place,
-        metavar="TGT",
-        nargs="?",
-        help="file whose line i translates line i of SRC",
+        "target", type=place, metavar="TGT", nargs="?", help="translation of SRC, line by line"
     )
     add_output(parser, HELP["--output"], ending="tsv")
     _add_inputs(parser)

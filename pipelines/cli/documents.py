@@ -76,20 +76,14 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
         "OUT is the input of 'adit mine --document-pairs': one source document, target document "
         "and score per line, best first. 'adit mine --document-pairs auto' finds the same pairs."
     )
-    sides = (
-        "raw documents (a file, or a folder of files), or records with doc and text",
-        "documents in the other language, in the same forms as SRC",
-    )
+    sides = "folder or file of documents, or records with doc and text", "the same, translated"
     arguments.add_corpora(parser, *sides)
     arguments.add_output(parser, "output file for the pairs, as text", ending="text")
     arguments.add_encoder(parser)
     arguments.add_languages(parser)
     arguments.add_input_formats(parser)
     add, low = parser.add_argument, MiningOptions.document_threshold
-    text = (
-        "keep document pairs with a score of at least T; scores are up to 1, for equal contents "
-        f"and names (default: {low})"
-    )
+    text = f"keep pairs that score at least T; equal documents score 1 (default: {low})"
     add(
         "--threshold",
         dest="document_threshold",

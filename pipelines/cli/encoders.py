@@ -77,13 +77,10 @@ def _speed(loaded: encoder.Encoder) -> str:
 def _add_fetch(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Existing files are checked and kept; a partial download resumes."
     add = parser.add_argument
-    text = "language, as a code such as de, wol or kas_Deva"
-    add("language", type=parse_option, metavar="XX", help=text)
-    text = "output folder for the encoder's files"
-    add("-o", "--output", type=Path, required=True, metavar="DIR", help=text)
-    text = f"address that files are fetched from, of a mirror for example (default: {PUBLISHER})"
-    add("--url", default=PUBLISHER, metavar="URL", help=text)
-    text = "fetch nothing, and fail if DIR lacks a file or has a damaged one"
+    add("language", type=parse_option, metavar="XX", help="code such as de, wol or kas_Deva")
+    add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the encoder")
+    add("--url", default=PUBLISHER, metavar="URL", help=f"URL of a mirror (default: {PUBLISHER})")
+    text = "fetch nothing, and fail if a file is missing or damaged"
     add("--offline", action="store_true", help=text)
 
 
