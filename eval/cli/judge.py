@@ -54,10 +54,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     add("--pairs", type=parse_names, action="extend", required=True, metavar="XX-YY,...", help=text)
     text = "language pairs of DIR to use with up to 4,000 sentence pairs each (default: none)"
     add("--more", type=parse_names, action="extend", default=[], metavar="XX-YY,...", help=text)
-    text = (
-        "folder of other parallel text, whose sentences are added without their translations, as "
-        "wrong candidates"
-    )
+    text = "folder of other parallel text, whose sentences are added without their translations"
     add("--among", type=Path, required=True, metavar="DIR", help=text)
     text = "folder of comparable corpora: xx-en/xx-en.SPLIT.xx, .en and .gold, as for adit evaluate"
     add("--bucc", type=Path, required=True, metavar="DIR", help=text)

@@ -10,10 +10,6 @@ from miner.language_codes import parse_option
 # The languages of the bundled encoder except English.
 LANGUAGES = ("de", "fr", "es", "ru", "zh", "cs", "it", "pt", "nl", "tr", "ja")
 ALL = "all"
-BUCC_FILES = (
-    "xx-en/xx-en.SPLIT.xx and .en (ID TAB sentence) and .gold (ID TAB ID of translations), such as "
-    "de-en/de-en.training.de"
-)
 
 
 def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
@@ -23,7 +19,8 @@ def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
 
 def add_bucc_data(parser: argparse.ArgumentParser) -> None:
     """Add ``directory``, of data in BUCC's layout, and the option ``--pair``."""
-    add_directory(parser, holds=BUCC_FILES)
+    holds = "xx-en/xx-en.SPLIT.xx and .en (ID TAB sentence), and .gold (ID TAB ID)"
+    add_directory(parser, holds=holds)
     text = "language pair of DIR to measure, such as de-en; repeatable (default: all)"
     parser.add_argument("--pair", action="append", metavar="xx-en", help=text)
 

@@ -43,16 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "two or more encoders, such as mini and use; each is compared with the ones before"
     add("encoders", nargs="+", metavar="ENCODER", help=text)
-    text = "folder that contains the folders of the suites, which are named above"
+    text = "folder that contains the suites' paths, as above"
     add("--data", type=Path, required=True, metavar="DIR", help=text)
-    names = ", ".join(SUITES)
-    text = f"suites to run, described above: {names} (default: all whose folders are in DIR)"
+    text = f"suites to run: {', '.join(SUITES)} (default: suites with their folders in DIR)"
     add_list(parser, "--suite", "NAME", text, choices=SUITES)
-    default = " ".join(LANGUAGES)
-    text = f"languages that {', '.join(SEARCHES)} compare with English (default: {default})"
+    text = f"languages for {', '.join(SEARCHES)}, next to English (default: {' '.join(LANGUAGES)})"
     add_list(parser, "--lang", "XX", text)
-    text = "also write a chart of each encoder's mean in each suite"
-    add("--figure", type=Path, metavar="FILE.svg", help=text)
+    add("--figure", type=Path, metavar="FILE.svg", help="also write a chart of the suites' means")
     parser.set_defaults(encoder="")  # so that no option --encoder is added
 
 

@@ -25,9 +25,8 @@ AUTO_PAIRS = "auto"
 CORPORA = (("src", "SRC"), ("tgt", "TGT"))
 
 PRECISION = (
-    "numbers that a network encodes with: float32; bfloat16 or int8, often faster, for slightly "
-    "other vectors; auto, the fastest on this machine whose vectors have a cosine of at least "
-    "0.9995 to float32 vectors"
+    "number format in networks; float32; bfloat16, int8: often faster, slightly other vectors; "
+    "auto: the fastest here whose vectors have a cosine of at least 0.9995 to float32 vectors"
 )
 REPAIR = "repair wrong characters (mojibake), HTML entities, invisible ones, spaces and quotes"
 HELP = {
@@ -38,11 +37,9 @@ HELP = {
     "--languages": "mine pairs of many languages, each read and encoded once: a folder with one "
     "file or folder per language, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, "
     "zh/), or a corpus with a field 'language' (.jsonl, .parquet); OUT must be a folder",
-    "--pairs": "language pairs to mine, such as de-en,fr-en; requires --languages (default: every "
-    "two languages)",
-    "--format": "format of standard output, tsv, tsv.gz, jsonl, parquet or tmx; or, with "
-    "--languages, of the files OUT/XX-YY.ENDING, also dataset or %% as in -o; otherwise the suffix "
-    "of OUT decides (default: tsv)",
+    "--pairs": "language pairs to mine, such as de-en,fr-en; requires --languages (default: all)",
+    "--format": "format of standard output, tsv, tsv.gz, jsonl, parquet or tmx, or of the files "
+    "OUT/XX-YY.ENDING with --languages, also dataset or %% (default: tsv)",
     "--multiway": "also write clusters of sentences that translate each other, at most one per "
     "language, to OUT/multiway.tsv (.jsonl with --format jsonl); requires --languages",
     # Input.
@@ -57,26 +54,21 @@ HELP = {
     # Vectors.
     "--encoder": f"encoder of sentences: {ENCODERS} (default: {Default.encoder})",
     "--precision": f"{PRECISION} (default: {Default.precision})",
-    "--dim": "numbers per vector in raw --src-embeddings and --tgt-embeddings, 1 or more (.npy "
-    "files contain it)",
+    "--dim": "numbers per vector in raw --src-embeddings and --tgt-embeddings, 1 or more",
     # Mining.
-    "-k": "number of nearest neighbours per sentence, 1 or more, from which its pair is selected "
-    f"and with which --margin compares (default: {Default.k})",
+    "-k": f"nearest neighbours per sentence, to pair and compare; 1 or more (default: {Default.k})",
     "--margin": f"{choices.MARGINS_HELP} (default: {Default.margin})",
     "--retrieval": f"{choices.RETRIEVALS_HELP} (default: {Default.retrieval})",
     "--threshold": "keep pairs with a score above T, which is on the scale of --score: about -9 to "
     "9 for words, 0.8 to 2 for ratio margins (default: pairs with a probability of at least 0.5; "
     "with --score margin, all)",
     "--score": "score of selected pairs; words: from words, numbers, punctuation and neighbours, "
-    "with a probability that the pair is correct; margin: only --margin, as in LASER, without "
-    "probabilities (default: words if the encoder has word vectors of both languages, otherwise "
-    "margin)",
+    "with probabilities; margin: only --margin, as in LASER, without probabilities (default: words "
+    "if the encoder has word vectors of both languages)",
     "--align": "same as --score words",
     "--fdr": "keep as many pairs as possible with an estimated share of wrong pairs of at most R, "
-    "such as 0.05, above 0 and below 1; requires --score words (default: pairs with a probability "
-    "of at least 0.5)",
-    "--all": "write all matched pairs, also those with a probability below 0.5; conflicts with "
-    "--fdr and --threshold",
+    "such as 0.05; requires --score words (default: pairs with a probability of at least 0.5)",
+    "--all": "write all matched pairs, also improbable ones; conflicts with --fdr and --threshold",
     "--order": "score: each pair once, the best first; input: every line of the input in its "
     "place, with the columns score, probability and reason, as TSV (default: input if a TSV file "
     "of pairs is rated to TSV, otherwise score)",
@@ -96,14 +88,12 @@ HELP = {
     "margin writes them)",
     "--unmatched-words": "also write each side's words that seem to have no counterpart, in the "
     "fields source_unmatched and target_unmatched of .jsonl, .parquet and .dataset",
-    "--index": "search for neighbours; exact: in all sentences; cells: approximate and faster, in "
-    "groups of similar sentences, such as cells4096:probes=8 for 4,096 groups and each "
-    "sentence in about 8; a FAISS factory string with parameters after a colon, such as "
-    "IVF4096,Flat:nprobe=64; auto: exact up to 10^11 similarities (lines of SRC x TGT), otherwise "
-    f"cells (default: {Default.index})",
-    "--search-precision": "numbers in which --index exact and cells find candidates, which are "
-    "then compared in float32; affects speed, never results "
-    f"(default: {Default.search_precision}, the fastest on this machine)",
+    "--index": "search for neighbours; exact; cells: faster, but misses some, in groups of similar "
+    "sentences, such as cells4096:probes=8 (4,096 groups, each sentence in about 8); a FAISS "
+    "factory string, with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: exact up "
+    f"to 10^11 similarities (lines of SRC x TGT), otherwise cells (default: {Default.index})",
+    "--search-precision": "number format in which --index exact and cells find candidates; affects "
+    f"speed, never results (default: {Default.search_precision}, the fastest on this machine)",
     # Documents.
     "--scope": "corpus: search each sentence in the other corpus; document: only in documents "
     "paired with its own (default: document with --document-pairs or a monotone alignment, "
@@ -127,8 +117,7 @@ HELP = {
     "Beam's own options last, after -- (default: this machine)",
     "--shards": "minimum number of parts that each side is cut into, 1 or more; more need less "
     "memory each (default: one per worker, more if needed to fit the memory limit)",
-    "--plan": "only print an estimate of the run's time, memory and disk, by a trial of the first "
-    "lines; write no output",
+    "--plan": "only estimate the run's time, memory and disk, by a trial of the first lines",
 }
 RATE_HELP = {
     "--score": f"{HELP['--score']}; texts: words without neighbours, in little memory and without "
@@ -138,18 +127,16 @@ RATE_HELP = {
     "to 5 for words and texts, 0.8 to 2 for ratio margins (default: all pairs)",
     "--all": "write all pairs, as by default; conflicts with --fdr and --threshold",
     "--fdr": "keep as many pairs as possible with an estimated share of wrong pairs of at most R, "
-    "such as 0.05, above 0 and below 1; requires --score words (default: all pairs)",
+    "such as 0.05, between 0 and 1; requires --score words (default: all pairs)",
     "--filters": f"{HELP['--filters']}; with --order input, the reason is a column",
 }
 EMBED_HELP = {
     "--lang": "language of IN (a code such as uk or pt-BR; default: detected from a sample)",
     "--vocab": "vocabulary file of a LASER encoder: .cvocab, .spm or .fcodes (default: the one in "
     "the folder of the checkpoint)",
-    "--pretokenized": "lines contain a LASER encoder's subword tokens, separated by spaces; blank "
-    "lines are sentences (default: lines contain text)",
+    "--pretokenized": "lines contain a LASER encoder's subword tokens; blank lines are sentences",
     "--no-normalize": "keep the lengths of the encoder's vectors (default: length 1)",
-    "--dtype": "number format of the output; float16 is half as large and less exact (default: "
-    "float32)",
+    "--dtype": "number format of the output; float16 is half as large (default: float32)",
     "--precision": f"{PRECISION} (default: float32; adit mine uses auto)",
 }
 
@@ -220,10 +207,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     add_encoder(group)
     add = make_add_option(group)
     add("--precision", choices=ENCODER_PRECISIONS, default=Default.precision)
-    text = (
-        "vectors of all lines of {}, for which both sides need a file by one encoder: .npy, or raw "
-        "float32 or float16 with --dim (default: --encoder encodes the text)"
-    )
+    text = "vectors of all lines of {}, of one encoder for both sides: .npy, or raw with --dim"
     for side, corpus in CORPORA:
         side_text = text.format(corpus)
         group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=side_text)

@@ -41,12 +41,10 @@ def _kinds(known: Mapping[str, Any]) -> str:
 
 HELP = {
     "--pairs": "language pairs to train on, such as de-en,fr-en (default: all in DATA)",
-    "--exclude": "corpora to skip, named in the column corpus or as CORPUS in a file's name "
-    "(default: none)",
+    "--exclude": "corpora to skip, named in the column corpus or as CORPUS in a file's name",
     "--corpus-weight": "use each pair of corpus NAME with probability W (0 to 1) in a pass over "
     "the text; repeatable (default: 1 for each corpus)",
-    "--pair-weight": "draw W times as many batches of these language pairs, W above 0; repeatable "
-    "(default: 1 for each pair)",
+    "--pair-weight": "draw W (above 0) times as many of these pairs; repeatable (default: 1)",
     "--task": "also train an auxiliary task on the .txt files in DIR (.tsv for nli), with W times "
     "as many batches as for parallel text, W above 0 (default: 1); repeatable, with one folder per "
     "language, whose sentences are ranked only among each other; "
@@ -64,11 +62,10 @@ HELP = {
     "--bucc": "folder with xx-en/xx-en.SPLIT.xx, .en and .gold, to measure the F1 of mining by the "
     "best threshold during training, on the split that adit evaluate bucc tunes on",
     "--best-by": "measure that selects the encoder written to OUT, as a mean over the languages; "
-    f"{training.HELD_OUT_ERROR}: share of held-out sentences whose nearest sentence is not their "
-    f"translation; {training.PERPLEXITY}, {training.ACCURACY}: of predicted words and labels, if "
-    "--objective has them; tatoeba_error, bucc_f1: of --tatoeba and --bucc (default: "
-    f"{training.HELD_OUT_ERROR}; for mlm, tlm and clm {training.PERPLEXITY}, for nli "
-    f"{training.ACCURACY})",
+    f"{training.HELD_OUT_ERROR}: held-out sentences whose nearest sentence is wrong; "
+    f"{training.PERPLEXITY}, {training.ACCURACY}: of predictions; tatoeba_error, bucc_f1: by "
+    f"--tatoeba, --bucc (default: {training.HELD_OUT_ERROR}; for mlm, tlm and clm "
+    f"{training.PERPLEXITY}, for nli {training.ACCURACY})",
 }
 
 
@@ -86,8 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the batch, so the result equals that of one process. @FILE reads arguments from a file, "
         "one per line."
     )
-    text = "folder of parallel text, in the files that are named below"
-    parser.add_argument("data", type=Path, metavar="DATA", help=text)
+    parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text (below)")
     text = "output folder for the encoder; a folder of the same command is resumed"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
     add = make_add_option(parser, HELP)
@@ -273,10 +269,7 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
     )
     add("--start", default=making.IDENTICAL, metavar="HOW", help=text)
     default = making.MapOptions.refinements
-    text = (
-        "number of times to refit the map to words that are nearest to each other, 0 or more "
-        f"(default: {default})"
-    )
+    text = f"times to refit the map to mutual nearest words, 0 or more (default: {default})"
     add("--refinements", type=int, default=default, metavar="N", help=text)
     text = "also write each language's mapped word vectors, as text, to DIR/XX.vec"
     add("--vec", type=Path, metavar="DIR", help=text)
