@@ -216,7 +216,7 @@ class PathsOptions(ObjectiveOptions):
     decoder_dim: int = inherit_option(TranslationOptions, "decoder_dim", 512)
     sources: tuple[str, ...] = option(
         ("1",),
-        "number of languages whose vectors are averaged in a batch, or several numbers with their "
+        "languages (1 or more) whose vectors are averaged in a batch, or several numbers with their "
         "shares of batches, such as 1:.9,2:.05,3:.05",
     )
 
@@ -484,7 +484,8 @@ class Recipe(ValidatedOptions):
     )
     vocabulary_exponent: float = option(
         0.0,
-        "exponent of a language pair's size in its share of subwords' text; 0: equal, 1: as sizes",
+        "exponent of a language pair's size in its share of the text that subwords are learned "
+        "from: 1 for proportional shares, 0 for equal shares",
         high=1,
     )
     evaluate_every: int = option(5_000, "steps between evaluations; OUT keeps the best", low=1)

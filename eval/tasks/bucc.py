@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--tune", metavar="SPLIT", help=text)
     text = "split whose F1 by this threshold is measured (default: sample, or test, or another)"
     add("--test", metavar="SPLIT", help=text)
-    text = "nearest neighbours per sentence, to pair, 1 or more (default: 4)"
+    text = "nearest neighbours per sentence, to select pairs from; 1 or more (default: 4)"
     add("-k", type=positive, default=4, metavar="K", help=text)
     text = f"{MARGINS_HELP} (default: ratio)"
     add("--margin", choices=MARGINS, default="ratio", help=text)

@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_directory(parser, holds="test.xx.tsv or dev.xx.tsv, or xnli.test.tsv")
     add = parser.add_argument
-    text = "training pairs: LABEL TAB premise TAB hypothesis, or as SNLI or MultiNLI; or --head"
+    text = "training pairs (else --head): LABEL TAB premise TAB hypothesis, or as SNLI or MultiNLI"
     add_list(parser, "--train", "FILE", text, type=Path, default=[])
     text = "without --train: use the classifier saved with this encoder (adit train, objective nli)"
     add("--head", type=Path, metavar="ENCODER", help=text)

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     aligned.add_aligned_data(parser)
     text = (
         "search between every two languages, instead of between each language and English (which "
-        f"is among them if --lang names it, or without --lang), by this {MARGINS_HELP}"
+        f"is among them if --lang names it, or without --lang); the value is the {MARGINS_HELP}"
     )
     parser.add_argument("--matrix", choices=MARGINS, help=text)
 

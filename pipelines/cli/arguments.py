@@ -25,10 +25,10 @@ AUTO_PAIRS = "auto"
 CORPORA = (("src", "SRC"), ("tgt", "TGT"))
 
 PRECISION = (
-    "number format in networks; float32; bfloat16, int8: often faster, slightly other vectors; "
-    "auto: the fastest here whose vectors have a cosine of at least 0.9995 to float32 vectors"
+    "number format in networks: float32; bfloat16 or int8 (often faster, slightly other vectors); "
+    "auto (the fastest here whose vectors have a cosine of at least 0.9995 to float32 vectors)"
 )
-REPAIR = "repair wrong characters (mojibake), HTML entities, invisible ones, spaces and quotes"
+REPAIR = "repair wrong characters (mojibake), HTML entities, invisible characters, spaces, quotes"
 HELP = {
     "--output": "output file for the pairs, best first: .tsv (score, source, target), .jsonl or "
     ".parquet (every field), .tmx, .dataset (a folder for Hugging Face's datasets), or a name with "
@@ -56,7 +56,7 @@ HELP = {
     "--precision": f"{PRECISION} (default: {Default.precision})",
     "--dim": "numbers per vector in raw --src-embeddings and --tgt-embeddings, 1 or more",
     # Mining.
-    "-k": f"nearest neighbours per sentence, to pair and compare; 1 or more (default: {Default.k})",
+    "-k": f"nearest neighbours of a sentence, to find pairs among; 1 or more (default: {Default.k})",
     "--margin": f"{choices.MARGINS_HELP} (default: {Default.margin})",
     "--retrieval": f"{choices.RETRIEVALS_HELP} (default: {Default.retrieval})",
     "--threshold": "keep pairs with a score above T, which is on the scale of --score: about -9 to "
@@ -64,10 +64,10 @@ HELP = {
     "with --score margin, all)",
     "--score": "score of selected pairs; words: from words, numbers, punctuation and neighbours, "
     "with probabilities; margin: only --margin, as in LASER, without probabilities (default: words "
-    "if the encoder has word vectors of both languages)",
+    "if the encoder has word vectors of both languages, otherwise margin)",
     "--align": "same as --score words",
     "--fdr": "keep as many pairs as possible with an estimated share of wrong pairs of at most R, "
-    "such as 0.05; requires --score words (default: pairs with a probability of at least 0.5)",
+    "such as 0.05, below 1; needs --score words (default: pairs of a probability of 0.5 or more)",
     "--all": "write all matched pairs, also improbable ones; conflicts with --fdr and --threshold",
     "--order": "score: each pair once, the best first; input: every line of the input in its "
     "place, with the columns score, probability and reason, as TSV (default: input if a TSV file "
@@ -127,7 +127,7 @@ RATE_HELP = {
     "to 5 for words and texts, 0.8 to 2 for ratio margins (default: all pairs)",
     "--all": "write all pairs, as by default; conflicts with --fdr and --threshold",
     "--fdr": "keep as many pairs as possible with an estimated share of wrong pairs of at most R, "
-    "such as 0.05, between 0 and 1; requires --score words (default: all pairs)",
+    "such as 0.05, below 1; needs --score words (default: all pairs)",
     "--filters": f"{HELP['--filters']}; with --order input, the reason is a column",
 }
 EMBED_HELP = {
@@ -207,7 +207,10 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     add_encoder(group)
     add = make_add_option(group)
     add("--precision", choices=ENCODER_PRECISIONS, default=Default.precision)
-    text = "vectors of all lines of {}, of one encoder for both sides: .npy, or raw with --dim"
+    text = (
+        "vectors of all lines of {}, of one encoder for both sides: .npy, or raw float32 or "
+        "float16 with --dim (default: --encoder encodes the text)"
+    )
     for side, corpus in CORPORA:
         side_text = text.format(corpus)
         group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=side_text)

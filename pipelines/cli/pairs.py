@@ -208,7 +208,7 @@ def _open(args: argparse.Namespace) -> PairFile:
 def _add_conversion(parser: argparse.ArgumentParser) -> None:
     help_text = "file of sentence pairs in any format that adit rate reads, or - for standard input"
     parser.add_argument("source", type=place, metavar="PAIRS", help=help_text)
-    text = "output file in a format of adit mine: .tsv, .jsonl, .parquet, .tmx, .dataset or .%%"
+    text = "output file in a format of adit mine: .tsv, .jsonl, .parquet, .tmx, .dataset, NAME.%%"
     add_output(parser, text, ending="tsv")
     add_columns(parser, repair=REPAIR)
     more = "which also selects them among more than two languages in PAIRS"

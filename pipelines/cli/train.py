@@ -83,7 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the batch, so the result equals that of one process. @FILE reads arguments from a file, "
         "one per line."
     )
-    parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text (below)")
+    parser.add_argument(
+        "data", type=Path, metavar="DATA", help="folder of parallel text, see below"
+    )
     text = "output folder for the encoder; a folder of the same command is resumed"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
     add = make_add_option(parser, HELP)
