@@ -216,7 +216,7 @@ class PathsOptions(ObjectiveOptions):
     decoder_dim: int = inherit_option(TranslationOptions, "decoder_dim", 512)
     sources: tuple[str, ...] = option(
         ("1",),
-        "languages (1 or more) whose vectors are averaged in a batch, or several numbers with their "
+        "languages, from 1, whose vectors are averaged in a batch, or several numbers with their "
         "shares of batches, such as 1:.9,2:.05,3:.05",
     )
 

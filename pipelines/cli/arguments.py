@@ -56,7 +56,7 @@ HELP = {
     "--precision": f"{PRECISION} (default: {Default.precision})",
     "--dim": "numbers per vector in raw --src-embeddings and --tgt-embeddings, 1 or more",
     # Mining.
-    "-k": f"nearest neighbours of a sentence, to find pairs among; 1 or more (default: {Default.k})",
+    "-k": f"nearest neighbours of a sentence, to pair it with; 1 or more (default: {Default.k})",
     "--margin": f"{choices.MARGINS_HELP} (default: {Default.margin})",
     "--retrieval": f"{choices.RETRIEVALS_HELP} (default: {Default.retrieval})",
     "--threshold": "keep pairs with a score above T, which is on the scale of --score: about -9 to "

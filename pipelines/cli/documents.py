@@ -76,10 +76,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
         "OUT is the input of 'adit mine --document-pairs': one source document, target document "
         "and score per line, best first. 'adit mine --document-pairs auto' finds the same pairs."
     )
-    sides = (
-        "folder or file of documents, or records with doc and text",
-        "the same, translated",
-    )
+    sides = "folder or file of documents, or records with doc and text", "the same, translated"
     arguments.add_corpora(parser, *sides)
     arguments.add_output(parser, "output file for the pairs, as text", ending="text")
     arguments.add_encoder(parser)
