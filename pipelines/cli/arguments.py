@@ -48,7 +48,7 @@ HELP = {
     "records with text, and optionally id and doc; documents: raw documents, to split into "
     f"sentences; auto: by suffix and content (default: {CorpusOptions.input_format})",
     "--max-rejected": "stop if more than N lines of both sides together are rejected, 0 or more; "
-    "reasons are blank, not UTF-8, above 1 MiB and the like (default: no limit)",
+    "reasons are blank, not UTF-8, over 10,000 characters and so on (default: no limit)",
     "--keep-duplicates": "also search and pair each copy of a sentence (default: only the first; "
     "in .jsonl, .parquet and .dataset, its pair has the ids of the others)",
     # Vectors.
