@@ -56,9 +56,9 @@ def _format_cell(cell: Cell) -> str:
         case None:
             return ""
         case float():
-            return f"{100 * cell:.2f}"
+            return f"{cell:.2%}"
         case (low, high):
-            return f"{100 * low:.2f}-{100 * high:.2f}"
+            return f"{100 * low:.2f}-{high:.2%}"
         case _:
             return str(cell)
 
@@ -98,7 +98,7 @@ def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
 def score_line(score: BuccScore) -> str:
     """Format a score with percentages, the exact threshold, and counts."""
     return (
-        f"P={100 * score.precision:.2f} R={100 * score.recall:.2f} F1={100 * score.f1:.2f} "
+        f"P={score.precision:.2%} R={score.recall:.2%} F1={score.f1:.2%} "
         f"threshold={score.threshold!r} extracted={score.extracted} correct={score.correct} "
         f"found={score.found} gold={score.gold}"
     )

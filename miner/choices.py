@@ -4,7 +4,15 @@ from collections.abc import Collection
 
 # Keys of miner.margin.MARGINS, miner.selection.RETRIEVALS and miner.filters.FILTERS.
 MARGINS = ("ratio", "distance", "absolute", "csls")
+MARGINS_HELP = (
+    "score to select pairs by, of the cosine a and the mean b of both sentences' cosines to their "
+    "nearest neighbours; ratio: a / b; distance: a - b; absolute: a; csls: 2a - 2b"
+)
 RETRIEVALS = ("max", "intersect", "forward", "backward")
+RETRIEVALS_HELP = (
+    "selection of pairs by margin; max: the best first, each sentence once; forward, backward: the "
+    "best of each source or target sentence; intersect: pairs that are the best of both sentences"
+)
 SCORES = ("words", "margin")
 TEXTS = "texts"  # only in adit rate: words without neighbours, while the file is read
 FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub", "language")

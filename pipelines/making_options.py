@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from encoder.monolingual.options import WordOptions
-from encoder.training.options import ValidatedOptions, option
+from encoder.training import options as training
+from encoder.training.options import ValidatedOptions, inherit_option, option
 from miner.storage.places import Place
 
 STARTS = ("identical", "similarity", "adversarial", "adversarial-alone")
@@ -49,21 +50,21 @@ class RoundOptions(ValidatedOptions):
 
     rounds: int = option(3, "maximum number of rounds", low=1)
     fdr: float = option(
-        0.1, "maximum estimated error rate of the pairs, 0.0001 to 0.5", low=0.0001, high=0.5
+        0.1, "maximum estimated share of wrong pairs to train on", low=0.0001, high=0.5
     )
     best: float = option(
-        0.25, "share of pairs to keep if --fdr cannot select any, 0.0001 to 1", low=0.0001, high=1
+        0.25, "share of pairs to train on if --fdr cannot select any", low=0.0001, high=1
     )
     steps: int = option(2_000, "training steps per round", low=1)
-    learning_rate: float = option(2e-3, "maximum learning rate of Adam, 0 to 1", high=1)
-    dim: int = option(384, "dimensions of a sentence vector", low=1)
+    learning_rate: float = inherit_option(training.ArchitectureOptions, "learning_rate", 2e-3)
+    dim: int = inherit_option(training.ArchitectureOptions, "dim", 384)
     vocabulary_size: int = option(
         16_000, "number of subwords; fewer if a round has fewer pairs", low=1
     )
-    ngram_rows: int = option(131_072, "number of vectors that character n-grams share; 0 for none")
-    batch_size: int = option(1024, "pairs per batch", low=2)
-    held_out: int = option(500, "pairs per round held out for evaluation", low=1)
-    seed: int = option(1, "random seed", high=2**63 - 1)
+    ngram_rows: int = inherit_option(training.ArchitectureOptions, "ngram_rows", 131_072)
+    batch_size: int = option(1024, "pairs per batch, ranked against each other", low=2)
+    held_out: int = option(500, "pairs per round that are only evaluated, not trained on", low=1)
+    seed: int = inherit_option(training.TrainingOptions, "seed", 1)
 
 
 @dataclass(frozen=True, kw_only=True)

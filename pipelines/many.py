@@ -19,8 +19,8 @@ from miner.storage.corpus import filesets
 from miner.storage.layout import SOURCE, WorkFolder
 from miner.storage.places import Place
 from miner.storage.writers import on_a_line
+from miner.wording import counted
 from pipelines.options import WHOLE_JOB, CorpusOptions, Element, Job, MiningOptions
-from pipelines.progress import counted
 from pipelines.stages.reading.cut import digest_of
 
 logger = logging.getLogger(__name__)

@@ -366,6 +366,8 @@ def _check_sides(options: MiningOptions) -> None:
         raise ValueError(f"{vectors[0]}: both sides have the same vectors; pass one file per side")
     if (dim := options.source.dim) is not None and dim < 1:
         raise ValueError(f"--dim {dim}: must be at least 1")
+    if dim is not None and not vectors:
+        raise ValueError("--dim requires --src-embeddings and --tgt-embeddings; omit it")
 
 
 def check_files(inputs: Sequence[Place], output: Place) -> None:

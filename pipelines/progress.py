@@ -8,17 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from miner.wording import counted
+
 logger = logging.getLogger(__name__)
 
 PACKAGES = ("encoder", "miner", "pipelines")
 LOG_SECONDS = 10.0  # between two log lines
-
-
-def counted(count: int, unit: str) -> str:
-    """Format a count and a plural unit, such as "1 entry", "1,200 entries"."""
-    if count == 1:
-        unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
-    return f"{count:,} {unit}"
 
 
 class Meter:

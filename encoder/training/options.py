@@ -15,15 +15,15 @@ HELD_OUT_ERROR, PERPLEXITY, ACCURACY = "held_out_error", "perplexity", "accuracy
 MEASURES = (HELD_OUT_ERROR, PERPLEXITY, ACCURACY, "tatoeba_error", "bucc_f1")
 WORD_DIM = 320  # of LASER's subwords (Artetxe & Schwenk 2019, section 3.1)
 INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
-# Auxiliary tasks (``tasks.beside``), and the content of their folders.
+# Auxiliary tasks (``tasks.beside``): what they learn, and the content of their folders.
 AUXILIARY_TASKS = {
-    "response": "dialogues, one turn per line",
-    "quick-thought": "documents, one sentence per line",
-    "skip-thought": "documents, one sentence per line",
-    "autoencoding": "one sentence per line",
-    "mlm": "one sentence per line, whose masked subwords a transformer predicts",
-    "clm": "one sentence per line, whose next subwords a transformer predicts",
-    "nli": "pairs of sentences labelled entailment, neutral or contradiction",
+    "response": "find the next turn of dialogues, one turn per line",
+    "quick-thought": "find the neighbours in documents, one sentence per line",
+    "skip-thought": "write the neighbours in documents, one sentence per line",
+    "autoencoding": "write the sentence itself, one per line",
+    "mlm": "a transformer predicts masked subwords, of one sentence per line",
+    "clm": "a transformer predicts each next subword, of one sentence per line",
+    "nli": "label pairs of sentences as entailment, neutral or contradiction",
 }
 
 
@@ -49,6 +49,12 @@ def option_fields(part: type) -> dict[str, Field]:
     return {one.name: one for one in fields(part) if "low" in one.metadata}
 
 
+def limits(one: Field) -> str:
+    """Describe the allowed numbers of an option's field."""
+    low, high = one.metadata["low"], one.metadata["high"]
+    return f"{low} or more" if high == math.inf else f"{low} to {high}"
+
+
 def inherit_option(inherited: type, name: str, default: T) -> T:
     """Make a field like another class's option, with another default."""
     return field(default=default, metadata=option_fields(inherited)[name].metadata)
@@ -66,8 +72,7 @@ class ValidatedOptions:
             value, low, high = getattr(self, name), one.metadata["low"], one.metadata["high"]
             choices, flag = one.metadata["choices"], f"--{name.replace('_', '-')}"
             if isinstance(value, int | float) and not low <= value <= high:
-                limits = f"{low} or more" if high == math.inf else f"{low} to {high}"
-                raise ValueError(f"{flag} {value}: expected {limits}")
+                raise ValueError(f"{flag} {value}: expected {limits(one)}")
             if choices and value not in choices:
                 raise ValueError(f"{flag} {value}: choose one of {', '.join(choices)}")
 
@@ -78,18 +83,22 @@ class ArchitectureOptions(ValidatedOptions):
     name: ClassVar[str]
     summary: ClassVar[str]
     dim: int = option(384, "dimensions of a sentence vector", low=1)
-    learning_rate: float = option(2e-3, "maximum learning rate, 0 to 1", high=1)
-    token_dropout: float = option(0.0, "share of subwords dropped at random, 0 to 0.99", high=0.99)
-    ngram_rows: int = option(0, "number of vectors that character n-grams share; 0 for none")
+    learning_rate: float = option(
+        2e-3, "maximum learning rate; pass a lower one if training diverges", high=1
+    )
+    token_dropout: float = option(0.0, "share of subwords dropped at random", high=0.99)
+    ngram_rows: int = option(
+        0, "vectors of letter n-grams, which match names and rare words; 0: none, bag: 170000"
+    )
 
 
 class BagOptions(ArchitectureOptions):
     """Options of the weighted bag (``encoder.bag.encoder``)."""
 
-    name, summary = "bag", "sum of subword vectors"
+    name, summary = "bag", "sum of subword vectors, the fastest"
     token_dropout: float = option(
         0.1,
-        "share of a bag's words, or a network's subwords, dropped at random, 0 to 0.99",
+        "share of a bag's words, or a network's subwords, that training drops at random",
         high=0.99,
     )
 
@@ -107,14 +116,14 @@ class _GatedOptions(_SentenceOptions):
 class RecurrentOptions(_SentenceOptions):
     """Options of the recurrent networks."""
 
-    layers: int = option(1, "number of layers, 1 to 5", low=1, high=5)
+    layers: int = option(1, "number of layers of the network", low=1, high=5)
 
 
 class BiLSTMOptions(RecurrentOptions):
     """Options of LASER's network (``encoder.laser.networks``)."""
 
     name, summary = "bilstm", "LASER's network, with max pooling"
-    word_dim: int = option(WORD_DIM, "dimensions of subword vectors", low=1)
+    word_dim: int = option(WORD_DIM, "dimensions of its subword vectors", low=1)
 
 
 class TransformerOptions(ArchitectureOptions):
@@ -162,7 +171,7 @@ class ObjectiveOptions(ValidatedOptions):
         low=2,  # because a pair is ranked against others
     )
     whitening: float = option(
-        0.0, "strength of scaling down a bag's directions of large variance, 0 to 1", high=1
+        0.0, "strength of scaling down the directions in which a bag's vectors vary most", high=1
     )
 
 
@@ -172,14 +181,14 @@ class RankingOptions(ObjectiveOptions):
     name, summary = "ranking", "translations are closer than the rest of the batch"
     whitening: float = inherit_option(ObjectiveOptions, "whitening", 0.1)
     hard_negatives: int = option(
-        0, "wrong translations per pair, mined during training, 0 to 100", high=100
+        0, "similar wrong translations that each pair is also ranked against", high=100
     )
     margin: float = option(
-        0.2, "amount subtracted from the cosine of correct pairs, 0 to 1", high=1
+        0.2, "amount by which a correct pair's cosine must exceed wrong pairs' cosines", high=1
     )
     scale: float = option(
         20.0,
-        "inverse temperature of the softmax, 0 to 40",
+        "factor of cosines in the softmax; at larger ones, similar wrong translations count more",
         high=40,  # at larger scales, the objective's float32 softmax underflows
     )
 
@@ -191,8 +200,8 @@ class TranslationOptions(ObjectiveOptions):
     in_tokens = constant = True  # Artetxe & Schwenk 2019, section 3.2
     figure = PERPLEXITY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 8000)
-    targets: tuple[str, ...] = option(("en", "es"), "target languages of the decoder")
-    decoder_dim: int = option(2048, "hidden size of the decoder", low=1)
+    targets: tuple[str, ...] = option(("en", "es"), "languages that the decoder writes")
+    decoder_dim: int = option(2048, "size of the decoder's hidden state", low=1)
 
 
 class PathsOptions(ObjectiveOptions):
@@ -203,12 +212,12 @@ class PathsOptions(ObjectiveOptions):
     apart, figure = True, PERPLEXITY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 96)
     whitening: float = 0.0
-    clip: float = option(0.0, "maximum length of gradients, 2 in the paper; 0 disables the limit")
+    clip: float = option(0.0, "maximum length of a step's gradient, 2 in the paper; 0: no limit")
     targets: tuple[str, ...] = inherit_option(TranslationOptions, "targets", ("en",))
     decoder_dim: int = inherit_option(TranslationOptions, "decoder_dim", 512)
     sources: tuple[str, ...] = option(
         ("1",),
-        "number of languages whose vectors are averaged in a batch, or several numbers with their "
+        "languages, from 1, whose vectors are averaged in a batch, or several numbers with their "
         "shares of batches, such as 1:.9,2:.05,3:.05",
     )
 
@@ -256,7 +265,7 @@ class AlignmentOptions(ObjectiveOptions):
     summary = "each source vector close to the teacher's vector of its target, which is fixed"
     teacher = one_sided = True
     whitening: float = 0.0
-    negatives: float = option(0.25, "weight of distances to wrong translations, 0 to 0.5", high=0.5)
+    negatives: float = option(0.25, "weight of the distances to wrong translations", high=0.5)
 
 
 class _LanguageModelOptions(ObjectiveOptions):
@@ -328,14 +337,16 @@ class TrainingOptions(ValidatedOptions):
 
     architecture: ArchitectureOptions = field(default_factory=BagOptions)
     objective: ObjectiveOptions = field(default_factory=RankingOptions)
-    steps: int = option(40_000, "number of updates of the weights", low=1)
+    steps: int = option(40_000, "number of updates of the weights, the length of training", low=1)
     language_exponent: float = option(
         0.5,
         "exponent of a language pair's size in its sampling rate: 1 for proportional rates, "
         "0 for equal rates",
         high=1,
     )
-    accumulate: int = option(1, "batches per step, each with its own loss", low=1)
+    accumulate: int = option(
+        1, "batches per step, each ranked by itself; saves memory of a large --batch-size", low=1
+    )
     at_once: int = option(
         2048,
         "maximum sentences in a network's memory; for a larger batch, activations are computed "
@@ -344,15 +355,15 @@ class TrainingOptions(ValidatedOptions):
     )
     warmup_steps: int = option(200, low=1)
     dropout: float = option(
-        0.1, "share of a network's activations dropped at random, 0 to 0.99", high=0.99
+        0.1, "share of a network's activations that training drops at random", high=0.99
     )
     precision: str = option(
         "float32",
-        "precision of matrix products; bfloat16 is faster on CPUs with instructions for it, and "
-        "many times slower on others",
+        "numbers of matrix products; bfloat16 is faster on CPUs and GPUs with instructions for it, "
+        "and many times slower on others",
         choices=("float32", "bfloat16"),
     )
-    seed: int = option(1, "random seed", high=2**63 - 1)
+    seed: int = option(1, "seed of random choices; others give other weights", high=2**63 - 1)
 
     def flat(self) -> dict[str, Any]:
         """Return all options by name, also the architecture's and the objective's."""
@@ -468,17 +479,18 @@ class Recipe(ValidatedOptions):
     corpus_weights: Mapping[str, float] = field(default_factory=dict)
     pair_weights: Mapping[str, float] = field(default_factory=dict)
     tasks: Mapping[str, TaskBeside] = field(default_factory=dict)
-    vocabulary_size: int = option(48_000, "number of subwords", low=1)
+    vocabulary_size: int = option(48_000, "number of subwords, such as 8000 for little text", low=1)
     vocabulary_model: str = option(
-        "unigram", "model that finds subwords; bpe: byte-pair encoding", choices=("unigram", "bpe")
+        "unigram", "subwords by unigram model or byte-pair encoding", choices=("unigram", "bpe")
     )
     vocabulary_exponent: float = option(
         0.0,
-        "exponent of a language pair's size in the share of text for subwords; 0: equal shares",
+        "exponent of a language pair's size in its share of the text that subwords are learned "
+        "from: 1 for proportional shares, 0 for equal shares",
         high=1,
     )
-    evaluate_every: int = option(5_000, "steps between evaluations; each can update OUT", low=1)
-    held_out: int = option(500, "sentence pairs per language pair held out for evaluation", low=1)
+    evaluate_every: int = option(5_000, "steps between evaluations; OUT keeps the best", low=1)
+    held_out: int = option(500, "pairs per language pair to evaluate on, not to train on", low=1)
     best_by: str = HELD_OUT_ERROR
     options: TrainingOptions = field(default_factory=TrainingOptions)
 

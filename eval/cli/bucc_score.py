@@ -21,25 +21,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "mined pairs: .tsv, .jsonl, .parquet, .dataset or .tmx; text can be compressed"
     add("pairs", type=Path, metavar="PAIRS", help=text)
-    add("--gold", type=Path, metavar="FILE", help="gold pairs, SOURCE_ID TAB TARGET_ID lines")
+    text = "known translations: SOURCE_ID TAB TARGET_ID; optional with --threshold and --output"
+    add("--gold", type=Path, metavar="FILE", help=text)
     for name, side in (("src", "source"), ("tgt", "target")):
         group = parser.add_argument_group(f"{side} sentences (required if PAIRS has no ids)")
         add = group.add_argument
-        text = "sentences: ID TAB sentence lines, or .jsonl or .parquet with fields id and text"
+        text = f"{side} sentences: ID TAB sentence lines, or .jsonl or .parquet with id and text"
         add(f"--{name}", type=Path, metavar="FILE", help=text)
-        text = f"sentences, one per line (with --{name}-ids)"
+        text = f"instead of --{name}, sentences only, one per line; requires --{name}-ids"
         add(f"--{name}-texts", type=Path, metavar="FILE", help=text)
-        text = f"ids of the sentences of --{name}-texts, one per line"
+        text = f"ids of the lines of --{name}-texts, one per line"
         add(f"--{name}-ids", type=Path, metavar="FILE", help=text)
     add = parser.add_mutually_exclusive_group().add_argument
-    text = "extract pairs above T (default: all)"
+    text = "extract pairs that score above T, on the scale of the scores in PAIRS (default: all)"
     add("--threshold", type=parse_threshold, metavar="T", help=text)
-    text = "use the threshold with the best F1 on these gold pairs"
+    text = "choose the threshold with the best F1 on --gold"
     add("--optimize", action="store_true", help=text)
     add = parser.add_argument
-    text = "write the ids of extracted pairs, as in --gold"
+    text = "also write the ids of extracted pairs, SOURCE_ID TAB TARGET_ID lines, to FILE"
     add("--output", type=Path, metavar="FILE", help=text)
-    add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
+    text = "print JSON, with fractions from 0 to 1 (default: a line, with percentages)"
+    add("--json", action="store_true", help=text)
     text = (
         "score like LASER's bucc.py: --optimize is the default, a score equal to the threshold is "
         "extracted, and duplicate sentences are skipped; the signature goes to stderr"

@@ -42,9 +42,10 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
             module.add_arguments(subparser)
             add = subparser.add_argument
             if subparser.get_default("encoder") is None:
-                text = "encoder to measure, named as for adit mine (default: mini)"
+                text = "encoder to measure, such as mini or use; see adit mine (default: mini)"
                 add("--encoder", default="mini", metavar="SPEC", help=text)
-            add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
+            text = "print JSON, with fractions from 0 to 1 (default: a table, with percentages)"
+            add("--json", action="store_true", help=text)
     return parser
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit train-judge``."""
     add_sources(parser)
-    text = "output file, such as judge.safetensors"
+    text = "output file for the judge, such as judge.safetensors"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=text)
 
 
@@ -34,7 +34,7 @@ def train_judge(args: argparse.Namespace) -> int:
     for corpus in gather(corpora_of(args)):
         examples.append(corpus)
         count, correct = len(corpus.right), int(corpus.right.sum())
-        print_line(f"{corpus.world}: {count:,} pairs, {correct:,} right")
+        print_line(f"{corpus.world}: {count:,} mined pairs, {correct:,} correct")
     facts = {
         "encoders": ENCODERS,
         "excluded": sorted(args.exclude),
@@ -48,18 +48,18 @@ def train_judge(args: argparse.Namespace) -> int:
 def add_sources(parser: argparse.ArgumentParser) -> None:
     """Add the options of training data that ``corpora_of`` reads."""
     add = parser.add_argument
-    text = "folder of parallel text that no encoder was trained on"
+    text = "folder of parallel text, as for adit train, that no encoder was trained on"
     add("parallel", type=Path, metavar="DIR", help=text)
-    text = "language pairs of DIR to use, such as de-en,fr-en"
+    text = "language pairs to make corpora of, such as de-en,fr-en; DIR and --among contain them"
     add("--pairs", type=parse_names, action="extend", required=True, metavar="XX-YY,...", help=text)
-    text = "further language pairs of DIR, with up to 4,000 sentence pairs each"
+    text = "language pairs of DIR to use with up to 4,000 sentence pairs each (default: none)"
     add("--more", type=parse_names, action="extend", default=[], metavar="XX-YY,...", help=text)
     text = "folder of other parallel text, whose sentences are added without their translations"
     add("--among", type=Path, required=True, metavar="DIR", help=text)
-    text = "folder of comparable corpora, with xx-en/xx-en.SPLIT.xx, .en and .gold"
+    text = "folder of comparable corpora: xx-en/xx-en.SPLIT.xx, .en and .gold, as for adit evaluate"
     add("--bucc", type=Path, required=True, metavar="DIR", help=text)
-    text = "corpora of parallel text to exclude, separated by commas"
-    add("--exclude", type=parse_names, action="extend", default=[], metavar="NAMES", help=text)
+    text = "corpora to skip in both folders of parallel text, as for adit train (default: none)"
+    add("--exclude", type=parse_names, action="extend", default=[], metavar="NAME,...", help=text)
 
 
 def corpora_of(args: argparse.Namespace) -> "Iterator[LabelledCorpora]":

@@ -4,18 +4,19 @@ import argparse
 
 from miner.commandline import command, parse_number
 from miner.storage.places import place
+from miner.wording import counted
 
 
 def _add_run(parser: argparse.ArgumentParser, output: str | None = None) -> None:
     add = parser.add_argument
-    add("directory", type=place, metavar="DIR", help="the --work-dir of the run")
+    add("directory", type=place, metavar="DIR", help="--work-dir of a finished adit mine or rate")
     if output:
         add("-o", "--output", type=place, required=True, metavar="FILE", help=output)
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
-    _add_run(parser, "output file, such as report.html")
-    text = "gold pairs to score the run, SOURCE_ID TAB TARGET_ID lines"
+    _add_run(parser, "output file for the web page, such as report.html")
+    text = "known translations, SOURCE_ID TAB TARGET_ID lines, to show precision and recall"
     parser.add_argument("--gold", type=place, metavar="FILE", help=text)
 
 
@@ -36,9 +37,10 @@ def report(args: argparse.Namespace) -> int:
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
-    text = "id of a source sentence: its line number, from 1, if SRC has no ids"
-    parser.add_argument("source_id", metavar="SRC_ID", help=text)
-    parser.add_argument("target_id", metavar="TGT_ID", help="id of a target sentence")
+    for side in ("source", "target"):
+        corpus = "SRC" if side == "source" else "TGT"
+        text = f"id of a {side} sentence, or its line number, from 1, if {corpus} has no ids"
+        parser.add_argument(f"{side}_id", metavar=f"{corpus}_ID", help=text)
 
 
 @command(_add_why, "adit why")
@@ -67,15 +69,16 @@ def why(args: argparse.Namespace) -> int:
 
 
 def _add_calibrate(parser: argparse.ArgumentParser) -> None:
-    _add_run(parser, "output file for pairs with probabilities, .jsonl")
+    _add_run(parser, "output file for pairs with probabilities; must end in .jsonl")
     text = (
         "labels to estimate from: marks of a random sample of pairs, as exported from the page of "
-        "'adit report', or SOURCE_ID TAB TARGET_ID lines of all correct pairs"
+        "'adit report', or SOURCE_ID TAB TARGET_ID lines of all correct pairs (default: the "
+        "probabilities of the run)"
     )
     parser.add_argument("--known", type=place, metavar="FILE", help=text)
     text = (
-        "keep as many pairs as possible with an estimated error rate of at most R, such as 0.05 "
-        "(default: all pairs)"
+        "write as many pairs as possible with an estimated share of wrong pairs of at most R, such "
+        "as 0.05, above 0 and below 1 (default: all pairs)"
     )
     parser.add_argument("--fdr", type=_rate, metavar="R", help=text)
 
@@ -111,10 +114,10 @@ def calibrate(args: argparse.Namespace) -> int:
         estimates = calibration.estimates_from_marks(run, calibration.read_labels(args.known, run))
     else:
         estimates = calibration.estimates_from_judge(run)
-    table = Table("wrong", [f"{run.score_name} above", "pairs", "right", "95% interval"])
+    table = Table("error rate", [f"{run.score_name} above", "pairs", "correct", "95% interval"])
     print_line(table.header)
     for wanted, threshold, kept, correct, interval in calibration.thresholds(estimates):
         print_line(table.row(f"{wanted:.0%}", repr(threshold), kept, f"{correct:.0f}", interval))
     kept = calibration.write_calibrated(run, estimates, args.output, fdr=args.fdr)
-    print_line(f"{kept} of {len(run.pairs)} pairs written")
+    print_line(f"{kept:,} of {counted(len(run.pairs), 'pairs')} written")
     return 0

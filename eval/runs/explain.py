@@ -210,14 +210,14 @@ def describe(run: Run, why: Explanation) -> str:
     lines = [
         why.verdict,
         f"cosine {cosine}, margin {margin} ({run.options['margin']}), "
-        f"means {why.source_mean:.4f} and {why.target_mean:.4f}",
+        f"neighbourhood means {why.source_mean:.4f} (source) and {why.target_mean:.4f} (target)",
     ]
     if judged := why.judged:
         lines.append(f"probability {judged['probability']:.3f}, score {judged['score']:.4f}")
         order = sorted(why.reasons.items(), key=lambda item: item[1])
         for heading, sign, ranked in (("for", 1, order[::-1]), ("against", -1, order)):
             parts = [f"{name} {value:+.2f}" for name, value in ranked[:SHOWN] if sign * value > 0]
-            lines.append(f"{heading}: {'; '.join(parts) or 'nothing'}")
+            lines.append(f"log odds {heading} it: {'; '.join(parts) or 'nothing'}")
     if why.contradictions:
         both = (f"{one or 'nothing'} / {other or 'nothing'}" for one, other in why.contradictions)
         lines.append(f"contradictions: {'; '.join(both)}")

@@ -1,7 +1,8 @@
 """Align documents with their translations, and score with gold beads.
 
-The scores are precision, recall and F1. Strict scores count beads with the gold bead's sentences on
-both sides. Lax scores count beads that share a sentence pair with a gold bead.
+A bead is a group of sentences that translate each other. The scores are precision, recall and F1.
+Strict scores count beads with the gold bead's sentences on both sides. Lax scores count beads that
+share a sentence pair with a gold bead.
 """
 
 import argparse
@@ -123,7 +124,9 @@ def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(parser, holds="NAME.xx, NAME.yy and the gold alignment NAME.xxyy")
+    add_directory(
+        parser, holds="NAME.xx, NAME.yy and gold NAME.xxyy, [positions]:[positions] lines"
+    )
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

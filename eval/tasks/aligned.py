@@ -86,8 +86,8 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:
     """Add the options that ``load_texts`` reads."""
     layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest per language"
-    add_directory(parser, holds=layouts)
-    add_languages(parser, named="languages next to English, by the names of the files")
+    add_directory(parser, holds=f"{layouts}, in which lines i translate each other")
+    add_languages(parser, named="languages to compare with English, as in the files' names")
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:

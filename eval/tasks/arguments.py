@@ -19,8 +19,9 @@ def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
 
 def add_bucc_data(parser: argparse.ArgumentParser) -> None:
     """Add ``directory``, of data in BUCC's layout, and the option ``--pair``."""
-    add_directory(parser, holds="xx-en/xx-en.SPLIT.xx, .en and .gold")
-    text = "language pair; repeatable (default: all)"
+    holds = "xx-en/xx-en.SPLIT.xx and .en (ID TAB sentence), and .gold (ID TAB ID)"
+    add_directory(parser, holds=holds)
+    text = "language pair of DIR to measure, such as de-en; repeatable (default: all)"
     parser.add_argument("--pair", action="append", metavar="xx-en", help=text)
 
 
@@ -54,7 +55,7 @@ def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
     """Add ``--lang``, languages of two sides, with ``default`` in the help."""
-    text = f"language of both sides, or languages of the first and second side (default: {default})"
+    text = f"language of both sides, or of each, such as de en (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 
 

@@ -23,7 +23,7 @@ from eval.tasks.arguments import add_bucc_data, chosen_pairs, positive
 from eval.tasks.mined_splits import SplitResult
 from eval.tasks.suite import Figure, Suite, fields_of, figure_of
 from miner.arrays import FloatArray
-from miner.choices import SCORES
+from miner.choices import MARGINS_HELP, RETRIEVALS_HELP, SCORES
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
 from miner.storage.atomic import write_text
@@ -45,12 +45,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_bucc_data(parser)
     add = parser.add_argument
-    add("--tune", metavar="SPLIT", help="split for the threshold (default: training)")
-    add("--test", metavar="SPLIT", help="split to measure (default: sample)")
-    add("-k", type=positive, default=4, metavar="K", help="nearest neighbours (default: 4)")
-    add("--margin", choices=MARGINS, default="ratio", help="as in adit mine (default: ratio)")
-    add("--retrieval", choices=RETRIEVALS, default="max", help="as in adit mine (default: max)")
-    add("--score", choices=SCORES, help="score, as in adit mine (default: margin)")
+    text = "split (SPLIT in the files' names) that chooses the threshold (default: training)"
+    add("--tune", metavar="SPLIT", help=text)
+    text = "split whose F1 by this threshold is measured (default: sample, or test, or another)"
+    add("--test", metavar="SPLIT", help=text)
+    text = "nearest neighbours per sentence, to select pairs from; 1 or more (default: 4)"
+    add("-k", type=positive, default=4, metavar="K", help=text)
+    text = f"{MARGINS_HELP} (default: ratio)"
+    add("--margin", choices=MARGINS, default="ratio", help=text)
+    text = f"{RETRIEVALS_HELP} (default: max)"
+    add("--retrieval", choices=RETRIEVALS, default="max", help=text)
+    text = "score of selected pairs; words: the judge's; margin: only --margin (default: margin)"
+    add("--score", choices=SCORES, help=text)
     add("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
     text = "folder for the mined pairs, the ids of pairs above the threshold, and report.json"
     add("--output-dir", type=Path, metavar="DIR", help=text)

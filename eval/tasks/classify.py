@@ -1,7 +1,7 @@
 """Train a topic classifier in one language, and test it in others.
 
-The tested part is te or, if it is missing, va. Hyperparameters are chosen on va of the training
-language, or by 10-fold cross-validation if va is tested.
+The test part is tested or, if it is missing, the development part. Hyperparameters are chosen on
+that of the training language, or by cross-validation in 10 folds if that part is tested.
 """
 
 import argparse
@@ -95,14 +95,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reviews = "xx.train.tsv and xx.test.tsv of reviews, STARS TAB text, positive above 3 stars"
     add_directory(parser, holds=f"xxx_Yyyy.tsv, SIB-200's folders, MLDoc's files, or {reviews}")
     add = parser.add_argument
-    add("--train-lang", metavar="XX", help="training language (default: English)")
-    add_list(parser, "--lang", "XX", "languages to test (default: all)")
+    add("--train-lang", metavar="XX", help="language of DIR to train in (default: English)")
+    add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")
     text = (
-        "logistic: logistic regression; mlp: a hidden layer of 10 units; mlp-512: two of 512 "
-        "(default: logistic)"
+        "logistic: logistic regression; mlp: a hidden layer of 10 units; mlp-512: two layers of "
+        "512 units (default: logistic)"
     )
     add("--classifier", choices=CLASSIFIERS, default="logistic", help=text)
-    text = "also train on shares of each language's own data, with and without the first language"
+    text = "also train on 0 to 100%% of each language's own data, with and without --train-lang's"
     add("--few-shot", action="store_true", help=text)
 
 

@@ -34,20 +34,22 @@ SEARCHES = ("tatoeba", "xsim", "eigen")  # suites of aligned texts, for which --
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    suites = "; ".join(f"{name}: {arguments}" for name, arguments in SUITES.items())
+    suites = ", ".join(f"{name} ({arguments})" for name, arguments in SUITES.items())
     parser.description = (
         "Measure encoders on the same sets. Each difference has a 95% interval, from resampling "
-        "the same sentences for both, and a * if the interval excludes 0. Suites, as "
-        f"tasks and folders in DIR: {suites}."
+        "the same sentences for both, and a * if the interval excludes 0. Suites are "
+        f"tasks of adit evaluate and paths in DIR: {suites}."
     )
     add = parser.add_argument
-    add("encoders", nargs="+", metavar="ENCODER", help="two or more; the first is the baseline")
-    add("--data", type=Path, required=True, metavar="DIR", help="folder of the suites' folders")
-    text = f"suites to run: {', '.join(SUITES)} (default: suites with a folder in DIR)"
+    text = "two or more encoders, such as mini and use; each is compared with the ones before"
+    add("encoders", nargs="+", metavar="ENCODER", help=text)
+    text = "folder that contains the suites' paths, as above"
+    add("--data", type=Path, required=True, metavar="DIR", help=text)
+    text = f"suites to run: {', '.join(SUITES)} (default: suites with their folders in DIR)"
     add_list(parser, "--suite", "NAME", text, choices=SUITES)
     text = f"languages for {', '.join(SEARCHES)}, next to English (default: {' '.join(LANGUAGES)})"
     add_list(parser, "--lang", "XX", text)
-    add("--figure", type=Path, metavar="FILE.svg", help="write a chart of the suites' means")
+    add("--figure", type=Path, metavar="FILE.svg", help="also write a chart of the suites' means")
     parser.set_defaults(encoder="")  # so that no option --encoder is added
 
 

@@ -1,7 +1,7 @@
 """Measure the F1 of mined pairs with filters and with the judge.
 
 Thresholds come from another split. Rows are the margin, the margin after each filter, and the
-judge's score.
+judge's score ('words'). Filters reject 'rejected' pairs, of them 'correct' correct ones.
 """
 
 import argparse
@@ -32,9 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_bucc_data(parser)
     add = parser.add_argument
-    text = "split on which thresholds are chosen (default: sample)"
+    text = "split (SPLIT in the files' names) that chooses the thresholds (default: sample)"
     add("--tune", default="sample", metavar="SPLIT", help=text)
-    text = "split on which filters are measured (default: training)"
+    text = "split whose F1 by these thresholds is measured (default: training)"
     add("--test", default="training", metavar="SPLIT", help=text)
 
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         ]
         for score in (SCORES if isinstance(encoder, WordEncoder) else (MARGIN,))
     }
-    table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
+    table = Table("rule", [*names, "mean F1", "best F1", "rejected", "correct"])
     show(table.header)
     rules: Record = {}
     for rule in (MARGIN, *FILTERS, WORDS):

@@ -1,7 +1,7 @@
 """Train an inference classifier in one language, and test it on XNLI.
 
-Its features are (u, v, |u - v|, u * v). Hyperparameters are chosen on the language's development
-part, or on a tenth of the training pairs if the development part is tested.
+Features are (u, v, |u - v|, u * v) of both vectors. Hyperparameters are chosen on the development
+part of the language, or on a tenth of the training pairs if the development part is tested.
 """
 
 import argparse
@@ -96,15 +96,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_directory(parser, holds="test.xx.tsv or dev.xx.tsv, or xnli.test.tsv")
     add = parser.add_argument
-    text = "training pairs, LABEL TAB premise TAB hypothesis, or the columns of SNLI or MultiNLI"
+    text = "training pairs (else --head): LABEL TAB premise TAB hypothesis, or as SNLI or MultiNLI"
     add_list(parser, "--train", "FILE", text, type=Path, default=[])
-    text = "use the classifier saved with this encoder (adit train --objective nli); train nothing"
+    text = "without --train: use the classifier saved with this encoder (adit train, objective nli)"
     add("--head", type=Path, metavar="ENCODER", help=text)
-    add("--train-lang", default="en", metavar="XX", help="training language (default: en)")
-    add_list(parser, "--lang", "XX", "languages to test (default: all)")
+    add("--train-lang", default="en", metavar="XX", help="language of --train (default: en)")
+    add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")
     text = "logistic: logistic regression; mlp: hidden layers of 512 and 384 units (default: mlp)"
     add("--classifier", choices=CLASSIFIERS, default="mlp", help=text)
-    text = "also combine premises in one language with hypotheses in another, for all languages"
+    text = "also test premises in one language with hypotheses in another, for every two languages"
     add("--matrix", action="store_true", help=text)
 
 

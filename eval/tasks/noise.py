@@ -79,8 +79,8 @@ def _other_number(text: str) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(parser, holds="xx.txt for each language, with Spanish, Russian and English")
-    add_languages(parser, named="languages to pair with English")
+    add_directory(parser, holds="aligned xx.txt per language, also Spanish, Russian and English")
+    add_languages(parser, named="languages to pair with English, as in the files' names")
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

@@ -48,7 +48,8 @@ REMARK = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_directory(parser, holds="files such as bigram_shift.txt, split TAB label TAB sentence")
-    text = f"sets to run: {', '.join(FILES)} (default: all in DIR)"
+    sets = ", ".join(f"{name} ({file})" for name, file in FILES.items())
+    text = f"properties to read, by a file each: {sets} (default: all in DIR)"
     add_list(parser, "--set", "NAME", text, choices=FILES)
     text = "language of the sentences (default: en)"
     parser.add_argument("--lang", type=parse_option, default="en", metavar="XX", help=text)

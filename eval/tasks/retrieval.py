@@ -1,4 +1,4 @@
-"""Measure how often search finds a translation, by P@1, P@5 and P@10."""
+"""Measure how often the 1, 5 and 10 nearest sentences have a translation."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,19 +67,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_aligned_data(parser)
     add = parser.add_argument
-    text = "number of other sentences to search per translation, or all (default: 999)"
+    text = "other sentences to search each translation among, 1 or more, or all (default: 999)"
     add("--others", type=_number_or_all, default=999, metavar="K", help=text)
     more = (
-        "file of more sentences to search in a language, one per line, whose translations are not "
-        "in DIR"
+        "file of more sentences of XX to search among, one per line, whose translations are not in "
+        "DIR"
     )
     add_files_of_languages(parser, "--more", more)
     idf = (
-        "use mean word vectors, weighted by inverse document frequency in these sentences of each "
-        "language"
+        "instead of sentence vectors, compare means of word vectors, weighted by their inverse "
+        "document frequency in FILE, a sentence per line; pass one file for each language"
     )
     add_files_of_languages(parser, "--idf", idf)
-    add("--csls", action="store_true", help="search by CSLS instead of cosine")
+    text = "search by CSLS instead of cosine, which lowers sentences with many similar ones"
+    add("--csls", action="store_true", help=text)
 
 
 def _number_or_all(text: str) -> int | None:

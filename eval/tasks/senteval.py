@@ -75,9 +75,13 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    text = "folders with the sets"
+    text = "folders with SentEval's folders or NAME.tsv; of equal names, the first is read"
     parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help=text)
-    text = f"sets to run: {', '.join(NAMES)} (default: all in DIR)"
+    text = (
+        "sets to run: MR, CR, SST2, SST5 (sentiment), SUBJ (subjectivity), MPQA (opinions), TREC "
+        "(questions), MRPC (paraphrases), SICK (inference, similarity), STSB, STS12 to STS16 "
+        "(similarity) (default: all in DIR)"
+    )
     add_list(parser, "--set", "NAME", text, choices=NAMES)
     add_classifier(parser, default="logistic")
 

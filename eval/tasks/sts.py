@@ -28,7 +28,7 @@ def angular_similarity(first: Matrix, second: Matrix) -> FloatArray:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    text = "file of SCORE TAB sentence TAB sentence lines"
+    text = "file of SCORE TAB sentence TAB sentence lines, with human scores on any scale"
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
     add_sides(parser, default="detected from a sample of each side")
 

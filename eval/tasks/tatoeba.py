@@ -47,8 +47,8 @@ def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(parser, holds="tatoeba.xxx-eng.xxx and .eng")
-    add_languages(parser, named="ISO 639-3 or 639-1 codes")
+    add_directory(parser, holds="tatoeba.xxx-eng.xxx and .eng, whose lines i translate each other")
+    add_languages(parser, named="languages to search from and to English, such as deu or de")
 
 
 def prepare(args: argparse.Namespace) -> Suite:

@@ -155,7 +155,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(SemEval-2017, SimLex-999, WordSim-353); or a folder of such files"
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
-    words = "more target words of a language, one per line, or a .vec file"
+    words = "more words of XX to search translations among, one per line, or a .vec file"
     add_files_of_languages(parser, "--vocabulary", words)
     add_sides(parser, default="the languages in the file's name")
 

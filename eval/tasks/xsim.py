@@ -1,4 +1,4 @@
-"""Measure the error rate of margin search, also between all languages."""
+"""Measure how often search by three margins does not find the translation."""
 
 import argparse
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from eval.output import Record, Show, Table, encoder_names, sign
 from eval.tasks import aligned
 from eval.tasks.arguments import chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure, run_suite
-from miner.margin import MARGINS
+from miner.choices import MARGINS, MARGINS_HELP
 
 SHOWN = ("absolute", "distance", "ratio")
 
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     aligned.add_aligned_data(parser)
     text = (
-        "search between every two languages, by this margin only, instead of between each language "
-        "and English (which is among them if --lang names it, or without --lang)"
+        "search between every two languages, instead of between each language and English (which "
+        f"is among them if --lang names it, or without --lang); the value is the {MARGINS_HELP}"
     )
     parser.add_argument("--matrix", choices=MARGINS, help=text)
 

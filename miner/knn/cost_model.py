@@ -141,7 +141,7 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
         + 2 * assigned * problem.dim / machine.integers
         + problem.rows * (PARTS * (row + machine.preparation) + machine.preparation)
     )
-    name = f"cells, {PROBES} of {cells:,} a row"
+    name = f"cells, {PROBES} of {cells:,} per row"
     operations = 2.0 * (similarities + assigned) * problem.dim
     return Cost(method=name, operations=operations, seconds=seconds / machine.threads)
 

@@ -48,7 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpora(
         parser, "document: one sentence per line, or records, as for adit mine", "its translation"
     )
-    add("-o", "--output", type=place, metavar="OUT", help="output file (default: standard output)")
+    text = "output file for the alignment; .jsonl also has texts (default: standard output)"
+    add("-o", "--output", type=place, metavar="OUT", help=text)
     add_encoder(parser)
     add_languages(parser)
     add_input_formats(parser)

@@ -24,6 +24,11 @@ AUTO_PAIRS = "auto"
 # Prefix of a corpus's options, and the name of the corpus in help texts.
 CORPORA = (("src", "SRC"), ("tgt", "TGT"))
 
+PRECISION = (
+    "number format in networks: float32; bfloat16 or int8 (often faster, slightly other vectors); "
+    "auto (the fastest here whose vectors have a cosine of at least 0.9995 to float32 vectors)"
+)
+REPAIR = "repair wrong characters (mojibake), HTML entities, invisible characters, spaces, quotes"
 HELP = {
     "--output": "output file for the pairs, best first: .tsv (score, source, target), .jsonl or "
     ".parquet (every field), .tmx, .dataset (a folder for Hugging Face's datasets), or a name with "
@@ -38,58 +43,57 @@ HELP = {
     "--multiway": "also write clusters of sentences that translate each other, at most one per "
     "language, to OUT/multiway.tsv (.jsonl with --format jsonl); requires --languages",
     # Input.
-    "--input-format": "lines: one sentence per line; bucc: id TAB text, which may contain tabs; "
-    "tsv: id TAB text or id TAB doc TAB text, without a header; jsonl, parquet: records with text, "
-    "and optionally id and doc; documents: raw documents; auto: by suffix and content (default: "
-    f"{CorpusOptions.input_format})",
-    "--max-rejected": "stop if more than N lines of both sides are rejected (default: no limit)",
-    "--keep-duplicates": "search every line (default: search duplicate sentences once)",
+    "--input-format": "format of the text; lines: one sentence per line; bucc: id TAB text, which "
+    "may contain tabs; tsv: id TAB text or id TAB doc TAB text, without a header; jsonl, parquet: "
+    "records with text, and optionally id and doc; documents: raw documents, to split into "
+    f"sentences; auto: by suffix and content (default: {CorpusOptions.input_format})",
+    "--max-rejected": "stop if more than N lines of both sides together are rejected, 0 or more; "
+    "reasons are blank, not UTF-8, over 10,000 characters and so on (default: no limit)",
+    "--keep-duplicates": "also search and pair each copy of a sentence (default: only the first; "
+    "in .jsonl, .parquet and .dataset, its pair has the ids of the others)",
     # Vectors.
-    "--encoder": f"{ENCODERS} (default: {Default.encoder})",
-    "--precision": "precision of the encoder's products; auto is the fastest on this machine whose "
-    f"cosines to the vectors in float32 are at least 0.9995 (default: {Default.precision})",
-    "--dim": "dimensions of embeddings in raw files, which have no header",
+    "--encoder": f"encoder of sentences: {ENCODERS} (default: {Default.encoder})",
+    "--precision": f"{PRECISION} (default: {Default.precision})",
+    "--dim": "numbers per vector in raw --src-embeddings and --tgt-embeddings, 1 or more",
     # Mining.
-    "-k": f"number of nearest neighbours per sentence (default: {Default.k})",
-    "--margin": "formula of a cosine a and the mean b of both sentences' mean cosines to their "
-    f"neighbours; ratio: a / b; distance: a - b; absolute: a; csls: 2a - 2b (default: "
-    f"{Default.margin})",
-    "--retrieval": "max: the best pairs first, each sentence once; forward, backward: the best "
-    "pair of each sentence in SRC or TGT; intersect: pairs that are the best of both sentences "
-    f"(default: {Default.retrieval})",
-    "--threshold": "keep pairs with a score (--score) above T (default: pairs with a probability "
-    "of at least 0.5; with --score margin, all)",
-    "--score": "words: the judge's log likelihood ratio, from words, numbers, punctuation and "
-    "neighbours; margin: only the margin, as in LASER (default: words if both languages have word "
-    "vectors)",
+    "-k": f"nearest neighbours of a sentence, to pair it with; 1 or more (default: {Default.k})",
+    "--margin": f"{choices.MARGINS_HELP} (default: {Default.margin})",
+    "--retrieval": f"{choices.RETRIEVALS_HELP} (default: {Default.retrieval})",
+    "--threshold": "keep pairs with a score above T, which is on the scale of --score: about -9 to "
+    "9 for words, 0.8 to 2 for ratio margins (default: pairs with a probability of at least 0.5; "
+    "with --score margin, all)",
+    "--score": "score of selected pairs; words: from words, numbers, punctuation and neighbours, "
+    "with probabilities; margin: only --margin, as in LASER, without probabilities (default: words "
+    "if the encoder has word vectors of both languages, otherwise margin)",
     "--align": "same as --score words",
-    "--fdr": "keep as many pairs as possible with an estimated error rate of at most R, such as "
-    "0.05 (default: pairs with a probability of at least 0.5)",
-    "--all": "write all matched pairs, including likely wrong ones",
+    "--fdr": "keep as many pairs as possible with an estimated share of wrong pairs of at most R, "
+    "such as 0.05, below 1; needs --score words (default: pairs of a probability of 0.5 or more)",
+    "--all": "write all matched pairs, also improbable ones; conflicts with --fdr and --threshold",
     "--order": "score: each pair once, the best first; input: every line of the input in its "
     "place, with the columns score, probability and reason, as TSV (default: input if a TSV file "
     "of pairs is rated to TSV, otherwise score)",
-    "--repair": "repair mojibake, entities, invisible characters, spaces and quotes before "
-    "scoring; --order input adds the repaired texts as columns",
-    "--columns": "columns of source and target in a file of pairs, by number or name, such as 3,4 "
-    "(default: by header or content)",
-    "--top": "write only the N best pairs, of any probability unless --fdr or --threshold is given",
+    "--repair": f"{REPAIR}, before scoring; --order input adds the repaired texts as columns",
+    "--columns": "columns of source and target in a file of pairs, by number from 1 or by name, "
+    "such as 3,4 or src,trg (default: by header or content)",
+    "--top": "write only the N best pairs, 1 or more, of any probability unless --fdr or "
+    "--threshold is given (default: no limit)",
     "--filters": "reject pairs and write them, with the reason, to a file next to OUT; names "
     "separated by commas: short (under 3 letters), length (unusual ratio of lengths), copied (both "
     "sides nearly the same), numbers (none shared), urls (different addresses), script, language "
     "(other than the corpus's), hub (in over 50 neighbour lists), or web, which is "
     f"{', '.join(choices.FILTER_SETS['web'])} (default: none)",
-    "--near-duplicates": "reject pairs whose texts are near-copies (at least 80%% similar, by "
-    "MinHash) of a better pair's",
+    "--near-duplicates": "reject pairs whose texts share at least 80%% of their 4-letter sequences "
+    "with a better pair (estimated by MinHash)",
     "--keep-identical": "also write pairs with the same text on both sides (default: only --score "
     "margin writes them)",
     "--unmatched-words": "also write each side's words that seem to have no counterpart, in the "
     "fields source_unmatched and target_unmatched of .jsonl, .parquet and .dataset",
-    "--index": "exact; cells, an approximate search in k-means cells, such as cells4096:probes=8; "
-    "a FAISS factory string with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: "
-    f"exact up to 10^11 similarities, then cells (default: {Default.index})",
-    "--search-precision": "precision of the first pass of --index exact and cells; affects speed, "
-    f"never results (default: {Default.search_precision}, the fastest on this machine)",
+    "--index": "search for neighbours; exact; cells: faster, but misses some, in groups of similar "
+    "sentences, such as cells4096:probes=8 (4,096 groups, each sentence in about 8); a FAISS "
+    "factory string, with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: exact up "
+    f"to 10^11 similarities (lines of SRC x TGT), otherwise cells (default: {Default.index})",
+    "--search-precision": "number format in which --index exact and cells find candidates; affects "
+    f"speed, never results (default: {Default.search_precision}, the fastest on this machine)",
     # Documents.
     "--scope": "corpus: search each sentence in the other corpus; document: only in documents "
     "paired with its own (default: document with --document-pairs or a monotone alignment, "
@@ -100,28 +104,30 @@ HELP = {
     "with merged, split and missing sentences (default: monotone for two folders of documents, "
     "unless --plan, embeddings, or another --retrieval, --index or option here is given; otherwise "
     "free)",
-    "--margin-scope": "take the margin's neighbours from the whole corpus or from the paired "
-    "document (default: as --scope)",
+    "--margin-scope": "corpus, document: take the neighbours that --margin compares with from the "
+    "whole corpus, or from the paired document (default: as --scope)",
     # The run.
     "--work-dir": "keep sentences, vectors and neighbours in DIR, so that the same command can "
     "resume and later commands reuse them (default: a temporary folder next to OUT)",
     "--memory": "memory limit, such as 800M or 6G (powers of 1024); exits at once if the run "
     "cannot fit (default: half of the machine's memory, without this exit)",
-    "--workers": f"number of processes on this machine (default: {Default.workers})",
+    "--workers": "number of processes on this machine, 1 to its number of cores; all cores are "
+    f"used in any case, and each process takes memory of its own (default: {Default.workers})",
     "--runner": "run on another engine, by the name of Beam's runner, such as FlinkRunner; put "
     "Beam's own options last, after -- (default: this machine)",
-    "--shards": "minimum number of shards per side (default: one per worker, more if needed to "
-    "fit the memory limit)",
+    "--shards": "minimum number of parts that each side is cut into, 1 or more; more need less "
+    "memory each (default: one per worker, more if needed to fit the memory limit)",
     "--plan": "only estimate the run's time, memory and disk, by a trial of the first lines",
 }
 RATE_HELP = {
     "--score": f"{HELP['--score']}; texts: words without neighbours, in little memory and without "
     "a work folder: each line is written in its place while the input is read, and the first "
     "10,000 lines decide languages and probabilities",
-    "--threshold": "keep pairs with a score (--score) above T (default: all pairs)",
-    "--all": "write all pairs, as by default",
-    "--fdr": "keep as many pairs as possible with an estimated error rate of at most R, such as "
-    "0.05 (default: all pairs)",
+    "--threshold": "keep pairs with a score above T, which is on the scale of --score: about -12 "
+    "to 5 for words and texts, 0.8 to 2 for ratio margins (default: all pairs)",
+    "--all": "write all pairs, as by default; conflicts with --fdr and --threshold",
+    "--fdr": "keep as many pairs as possible with an estimated share of wrong pairs of at most R, "
+    "such as 0.05, below 1; needs --score words (default: all pairs)",
     "--filters": f"{HELP['--filters']}; with --order input, the reason is a column",
 }
 EMBED_HELP = {
@@ -130,9 +136,8 @@ EMBED_HELP = {
     "the folder of the checkpoint)",
     "--pretokenized": "lines contain a LASER encoder's subword tokens; blank lines are sentences",
     "--no-normalize": "keep the lengths of the encoder's vectors (default: length 1)",
-    "--dtype": "data type of the output (default: float32)",
-    "--precision": "precision of a network's products; auto is the fastest on this machine whose "
-    "cosines to the vectors in float32 are at least 0.9995 (default: float32; adit mine uses auto)",
+    "--dtype": "number format of the output; float16 is half as large (default: float32)",
+    "--precision": f"{PRECISION} (default: float32; adit mine uses auto)",
 }
 
 
@@ -179,7 +184,7 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
         "adit mine. Neighbourhoods need every line, so output begins after the last one is read. "
         "With --score texts, output begins after 10,000 lines.",
     )
-    text = "file of sentence pairs, SRC, or - for standard input"
+    text = "file of sentence pairs or, with TGT, of source sentences; - for standard input"
     parser.add_argument("source", type=place, metavar="PAIRS", help=text)
     parser.add_argument(
         "target", type=place, metavar="TGT", nargs="?", help="translation of SRC, line by line"
@@ -202,7 +207,10 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     add_encoder(group)
     add = make_add_option(group)
     add("--precision", choices=ENCODER_PRECISIONS, default=Default.precision)
-    text = "precomputed vectors of all lines of {}: .npy, or raw float32 or float16 with --dim"
+    text = (
+        "vectors of all lines of {}, of one encoder for both sides: .npy, or raw float32 or "
+        "float16 with --dim (default: --encoder encodes the text)"
+    )
     for side, corpus in CORPORA:
         side_text = text.format(corpus)
         group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=side_text)
@@ -312,7 +320,7 @@ def add_input_formats(group: Group) -> None:
     """Add ``--input-format``, ``--src-format`` and ``--tgt-format``."""
     add_input_format(group)
     for side, corpus in CORPORA:
-        text = f"format of {corpus} (default: as --input-format)"
+        text = f"format of {corpus}, if the sides differ; see --input-format (default: its value)"
         group.add_argument(f"--{side}-format", choices=INPUT_FORMATS, help=text)
 
 
@@ -324,7 +332,7 @@ def add_encoder(group: Group) -> None:
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
     """Add the arguments of ``TextOptions``, with these helps of SRC and TGT."""
     add_corpora(parser, source, target)
-    text = "output folder"
+    text = "output folder for the encoder; a folder of the same command is resumed"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
     add_languages(parser, required=True)
     add_input_format(parser)
@@ -344,7 +352,7 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
         "Lines without a sentence (blank, undecodable, too long) get the zero vector, so that row "
         "i is always line i; adit mine rejects these lines."
     )
-    text = "the corpus: a file, or - for standard input"
+    text = "corpus to encode: a file, or - for standard input"
     parser.add_argument("corpus", type=place, metavar="IN", help=text)
     text = "output file: .npy, or any other suffix for headerless row-major floats"
     add_output(parser, text, ending=".npy")

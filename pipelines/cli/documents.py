@@ -76,14 +76,14 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
         "OUT is the input of 'adit mine --document-pairs': one source document, target document "
         "and score per line, best first. 'adit mine --document-pairs auto' finds the same pairs."
     )
-    sides = "raw documents, or records with doc and text", "documents in the other language"
+    sides = "folder or file of documents, or records with doc and text", "the same, translated"
     arguments.add_corpora(parser, *sides)
     arguments.add_output(parser, "output file for the pairs, as text", ending="text")
     arguments.add_encoder(parser)
     arguments.add_languages(parser)
     arguments.add_input_formats(parser)
     add, low = parser.add_argument, MiningOptions.document_threshold
-    text = f"keep pairs with a score, up to 1, of at least T (default: {low})"
+    text = f"keep pairs that score at least T; equal documents score 1 (default: {low})"
     add(
         "--threshold",
         dest="document_threshold",
@@ -124,7 +124,7 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
         "documents are rejected and counted."
     )
     add = parser.add_argument
-    add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
+    add("documents", type=place, metavar="IN", help="raw documents: a file, or a folder of files")
     text = "output file for sentences with id, doc, text and language: .jsonl or .parquet"
     arguments.add_output(parser, text, ending=".jsonl")
     text = (
@@ -132,7 +132,7 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
         "end a sentence (default: they cannot)"
     )
     add("--lang", type=parse_option, metavar="XX", help=text)
-    add("-q", "--quiet", action="store_true", help="print no counts")
+    add("-q", "--quiet", action="store_true", help="print errors only, not counts")
 
 
 @command(_add_split, "adit split")

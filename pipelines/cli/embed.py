@@ -14,6 +14,7 @@ from miner.storage.corpus.entities import escaped_levels, unescape, unescape_rec
 from miner.storage.corpus.reader import open_corpus
 from miner.storage.corpus.records import Rejection
 from miner.storage.vectors.embeddings import write_embeddings
+from miner.wording import counted
 from pipelines.options import check_files
 from pipelines.progress import Monitor
 from pipelines.stages.reading.language import language_sample
@@ -58,4 +59,5 @@ def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
 
     with monitor.stage("encode", rows, "sentences") as meter:
         write_embeddings(args.output, blocks(), rows=rows, dim=loaded.dim, dtype=args.dtype)
-    return f"{rows:,} x {loaded.dim} {args.dtype} by {loaded.name}, {zero:,} rows zero"
+    size = f"{counted(rows, 'rows')} of {loaded.dim} {args.dtype} numbers"
+    return f"{size} by {loaded.name}, {counted(zero, 'rows')} of zeros"

@@ -22,7 +22,9 @@ def _add_encoders(parser: argparse.ArgumentParser) -> None:
         "The search error is the share of sentences whose English translation is not found: on "
         "NTREX-128 by ratio margin, otherwise on Tatoeba or held-out training text by cosine."
     )
-    text = "encoder, or joined encoders, as for adit mine (default: best)"
+    text = (
+        "encoder to describe, as for adit mine --encoder, such as mini or mini+use (default: best)"
+    )
     parser.add_argument("spec", nargs="?", default=encoder.BEST, metavar="SPEC", help=text)
 
 
@@ -76,9 +78,10 @@ def _add_fetch(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Existing files are checked and kept; a partial download resumes."
     add = parser.add_argument
     add("language", type=parse_option, metavar="XX", help="code such as de, wol or kas_Deva")
-    add("-o", "--output", type=Path, required=True, metavar="DIR", help="output folder")
+    add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the encoder")
     add("--url", default=PUBLISHER, metavar="URL", help=f"URL of a mirror (default: {PUBLISHER})")
-    add("--offline", action="store_true", help="fetch nothing; only check existing files")
+    text = "fetch nothing, and fail if a file is missing or damaged"
+    add("--offline", action="store_true", help=text)
 
 
 @command(_add_fetch, "fetch-laser")

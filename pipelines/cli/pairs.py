@@ -21,11 +21,12 @@ from miner.storage.layout import LINES_FOLDER, SIDES, WorkFolder
 from miner.storage.places import Place, place
 from miner.storage.streams import Pipe
 from miner.storage.writers import Origin, Output
+from miner.wording import counted
 from pipelines.cli import running
-from pipelines.cli.arguments import add_columns, add_languages, add_output
+from pipelines.cli.arguments import REPAIR, add_columns, add_languages, add_output
 from pipelines.cli.running import shown_output, supports_pipes
 from pipelines.options import WORDS, CorpusOptions, check_files, check_kept
-from pipelines.progress import Monitor, counted
+from pipelines.progress import Monitor
 
 if TYPE_CHECKING:
     from miner.storage.pair_files.base import FilePair, PairFile
@@ -206,8 +207,9 @@ def _open(args: argparse.Namespace) -> PairFile:
 def _add_conversion(parser: argparse.ArgumentParser) -> None:
     help_text = "file of sentence pairs in any format that adit rate reads, or - for standard input"
     parser.add_argument("source", type=place, metavar="PAIRS", help=help_text)
-    add_output(parser, "output file, in any format that adit mine writes", ending="tsv")
-    add_columns(parser, repair="repair mojibake, entities, invisible characters, spaces and quotes")
+    text = "output file in a format of adit mine: .tsv, .jsonl, .parquet, .tmx, .dataset, NAME.%%"
+    add_output(parser, text, ending="tsv")
+    add_columns(parser, repair=REPAIR)
     more = "which also selects them among more than two languages in PAIRS"
     corpora = ("src", f"the source texts, {more}"), ("tgt", f"the target texts, {more}")
     add_languages(parser, corpora=corpora, default="as in PAIRS")
@@ -258,5 +260,6 @@ def convert_pairs(args: argparse.Namespace) -> int:
         skipped = ", ".join(f"{count:,} {problem}" for problem, count in problems.items())
         sys.stderr.write(f"{shown_output(args)}: {counted(written, 'pairs')} written\n")
         if skipped:
-            sys.stderr.write(f"skipped: {skipped}; the first is {first_problem}\n")
+            lines = counted(problems.total(), "lines")
+            sys.stderr.write(f"skipped: {lines} ({skipped}), first {first_problem}\n")
     return 0

@@ -19,9 +19,11 @@ from encoder.training.options import (
     OBJECTIVES,
     Recipe,
     TrainingOptions,
+    limits,
     option_fields,
 )
 from miner.commandline import add_common_options, command, parse_names, parse_number, reject_repeats
+from miner.wording import counted
 from pipelines import making_options as making
 from pipelines.cli.arguments import add_encoder, add_texts, given_texts, make_add_option
 from pipelines.cli.running import set_up_logging
@@ -38,30 +40,32 @@ def _kinds(known: Mapping[str, Any]) -> str:
 
 
 HELP = {
-    "--pairs": "language pairs to train on (default: all in DATA)",
+    "--pairs": "language pairs to train on, such as de-en,fr-en (default: all in DATA)",
     "--exclude": "corpora to skip, named in the column corpus or as CORPUS in a file's name",
-    "--corpus-weight": "use each pair of corpus NAME with probability W (0 to 1) in a pass; "
-    "repeatable",
-    "--pair-weight": "multiply the sampling rate of these language pairs by W; repeatable",
+    "--corpus-weight": "use each pair of corpus NAME with probability W (0 to 1) in a pass over "
+    "the text; repeatable (default: 1 for each corpus)",
+    "--pair-weight": "draw W (above 0) times as many of these pairs; repeatable (default: 1)",
     "--task": "also train an auxiliary task on the .txt files in DIR (.tsv for nli), with W times "
-    "as many batches as for parallel text (default: 1); repeatable, with one folder per language, "
-    "whose sentences are "
-    f"ranked only among each other; {'; '.join(map(': '.join, training.AUXILIARY_TASKS.items()))}",
+    "as many batches as for parallel text, W above 0 (default: 1); repeatable, with one folder per "
+    "language, whose sentences are ranked only among each other; "
+    f"{'; '.join(map(': '.join, training.AUXILIARY_TASKS.items()))}",
     "--architecture": _kinds(ARCHITECTURES),
     "--objective": _kinds(OBJECTIVES),
-    "--teacher": "encoder whose vectors distillation, addition and alignment match; named as for "
-    "adit mine --encoder",
-    "--start": "base encoder, whose subwords and weights training starts from; "
-    "named as for --teacher; also pass its --architecture and --dim; of a bag its --ngram-rows; of "
-    "a network its --layers, without --ngram-rows; of a bilstm also its --word-dim",
+    "--teacher": "encoder whose vectors are matched, named as for adit mine --encoder; required by "
+    "--objective distillation, addition and alignment, and refused by others",
+    "--start": "base encoder, whose subwords and weights training starts from (default: new "
+    "subwords and random weights); named as for --teacher; also pass its --architecture and --dim; "
+    "of a bag its --ngram-rows; of a network its --layers, without --ngram-rows; of a bilstm also "
+    "its --word-dim",
     "--tatoeba": "folder with tatoeba.xxx-eng.xxx and .eng, to measure the error rate of adit "
     "evaluate tatoeba in the trained languages during training",
     "--bucc": "folder with xx-en/xx-en.SPLIT.xx, .en and .gold, to measure the F1 of mining by the "
     "best threshold during training, on the split that adit evaluate bucc tunes on",
     "--best-by": "measure that selects the encoder written to OUT, as a mean over the languages; "
-    "tatoeba_error and bucc_f1 require --tatoeba and --bucc "
-    f"(default: {training.HELD_OUT_ERROR}; for mlm, tlm and clm {training.PERPLEXITY}, for nli "
-    f"{training.ACCURACY})",
+    f"{training.HELD_OUT_ERROR}: held-out sentences whose nearest sentence is wrong; "
+    f"{training.PERPLEXITY}, {training.ACCURACY}: of predictions; tatoeba_error, bucc_f1: by "
+    f"--tatoeba, --bucc (default: {training.HELD_OUT_ERROR}; for mlm, tlm and clm "
+    f"{training.PERPLEXITY}, for nli {training.ACCURACY})",
 }
 
 
@@ -79,8 +83,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the batch, so the result equals that of one process. @FILE reads arguments from a file, "
         "one per line."
     )
-    text = "output folder"
-    parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
+    parser.add_argument(
+        "data", type=Path, metavar="DATA", help="folder of parallel text, see below"
+    )
+    text = "output folder for the encoder; a folder of the same command is resumed"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
     add = make_add_option(parser, HELP)
     add("--pairs", type=parse_names, action="extend", metavar="XX-YY,...")
@@ -129,6 +135,8 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
         named = zip(by_kind, texts, strict=True)
         default = ", ".join([common, *(f"{kind} {text}" for kind, text in named if text != common)])
         only = "" if len(by_kind) == len(kinds) else f"for {', '.join(by_kind)}; "
+        if isinstance(first.default, int | float):
+            only = f"{limits(first)}; {only}"
         group.add_argument(
             f"--{name.replace('_', '-')}",
             type=parse_names if is_list else type(first.default),
@@ -253,8 +261,9 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
     add_texts(parser, *sides)
     add = parser.add_argument
     text = (
-        f"source of the first map; {making.IDENTICAL}: words with the same spelling in both "
-        f"languages; {making.SIMILARITY}: word similarities within each language (can fail); "
+        "source of the first map between the languages' word vectors, which --refinements improve; "
+        f"{making.IDENTICAL}: words with the same spelling in both languages; "
+        f"{making.SIMILARITY}: word similarities within each language (can fail); "
         f"{making.ADVERSARIAL}: a network that learns to recognise mapped words until it cannot, "
         f"then self-learning (minutes; can fail; needs torch); {making.ALONE}: only the network's "
         "map, as in Conneau et al. 2018; or a file with one word and its translation per line "
@@ -262,7 +271,7 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
     )
     add("--start", default=making.IDENTICAL, metavar="HOW", help=text)
     default = making.MapOptions.refinements
-    text = f"number of times to refit the map to mutual nearest neighbours (default: {default})"
+    text = f"times to refit the map to mutual nearest words, 0 or more (default: {default})"
     add("--refinements", type=int, default=default, metavar="N", help=text)
     text = "also write each language's mapped word vectors, as text, to DIR/XX.vec"
     add("--vec", type=Path, metavar="DIR", help=text)
@@ -287,7 +296,8 @@ def map_command(args: argparse.Namespace) -> int:
         words=WordOptions(**given_fields(args, WordOptions)),
     )
     for number, value in enumerate(map_languages(options, monitor)):
-        sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{number}\tcriterion {value:.4f}\n")
+        done = counted(number, "refinements")
+        sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{done}\tmean cosine {value:.4f}\n")
     return 0
 
 
@@ -300,8 +310,8 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     add_texts(parser, "source corpus, as for adit mine", "target corpus, in the same forms as SRC")
     add_encoder(parser)
     text = (
-        "one file of gold pairs that every round is also trained on, in the formats of adit train, "
-        "named like known.XX-YY.tsv by the languages of SRC and TGT"
+        "one file of known translations that every round is also trained on, in a format of adit "
+        "train, named like known.XX-YY.tsv by the languages of SRC and TGT (default: none)"
     )
     parser.add_argument("--known", type=Path, metavar="FILE", help=text)
     add_fields(parser.add_argument_group("rounds"), {"": making.RoundOptions})

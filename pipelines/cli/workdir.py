@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from miner.commandline import command
 from miner.storage.layout import ARTEFACTS, MINED, SOURCE, WorkFolder
 from miner.storage.places import Place, place, remove_tree, tree_files
-from pipelines.progress import counted
+from miner.wording import counted
 from pipelines.run import state
 
 
 def add_work_dir(parser: argparse.ArgumentParser) -> None:
     """Add the argument DIR, the work folder of a run."""
-    parser.add_argument("work_dir", type=place, metavar="DIR", help="the --work-dir of the run")
+    text = "--work-dir of an adit mine or rate"
+    parser.add_argument("work_dir", type=place, metavar="DIR", help=text)
 
 
 @command(add_work_dir, "adit status")
@@ -42,7 +43,7 @@ def status(args: argparse.Namespace) -> int:
 
 def _describe(stage: state.StageState) -> str:
     total = "?" if stage.expected is None else f"{stage.expected:,}"
-    line = f"  {stage.name:<16} {stage.done:>7,} of {total:>7} done"
+    line = f"  {stage.name:<16} {stage.done:>7,} of {total:>7} elements done"
     if not stage.done or stage.done == stage.expected:
         return line + (f" in {stage.seconds:,.1f} s of work" if stage.done else "")
     rate = stage.done / max(time.time() - stage.since, 1e-3)
@@ -54,7 +55,7 @@ def _describe(stage: state.StageState) -> str:
 def clean(args: argparse.Namespace) -> int:
     """Remove the vectors, neighbours and other results of a finished run.
 
-    Its summary, ledger and rejected lines stay.
+    Its summary, list of stages and rejected lines stay.
 
     Raises:
         ValueError: Printed, not raised: the folder has no run, or its run is in use or unfinished.

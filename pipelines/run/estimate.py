@@ -17,10 +17,11 @@ from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, def
 from miner.storage.layout import DOCUMENT, SIDES
 from miner.storage.vectors.embeddings import open_embeddings
 from miner.threads import thread_count, using_threads
+from miner.wording import counted
 from pipelines.context import RunContext
 from pipelines.memory import show_size
 from pipelines.options import CorpusOptions, MiningOptions, check_options, job_of
-from pipelines.progress import Meter, Monitor, counted
+from pipelines.progress import Meter, Monitor
 from pipelines.run.fitting import Fit, SideSize, Sizes, fit_run, load_libraries, measure_side
 from pipelines.run.mining import run_job
 from pipelines.stages.judge import resolve_score_method

@@ -23,6 +23,7 @@ from miner.storage.documents.split import open_side
 from miner.storage.places import Place
 from miner.storage.streams import read_lines
 from miner.threads import run_in_threads
+from miner.wording import counted
 from pipelines import making_options as making
 from pipelines.making_options import MapOptions
 from pipelines.progress import Monitor
@@ -50,7 +51,7 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     rounds: list[float] = []
 
     def note_criterion(number: int, value: float) -> None:
-        logger.info("after %d refinements: criterion %.4f", number, value)
+        logger.info("%s: mean cosine %.4f", counted(number, "refinements"), value)
         rounds.append(value)
 
     matrix, pairs = _make_map(source, target, options)
@@ -58,11 +59,12 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
         source.vectors, target.vectors, matrix, rounds=options.refinements, judged=note_criterion
     )
     image = replace(source, vectors=source.vectors @ mapping.matrix)
-    with monitor.stage("write", None, "words"):
+    with monitor.stage("write", None, "words") as meter:
         sides = dict(zip(options.languages, (image, target), strict=True))
         criterion = [round(value, 4) for value in rounds]
         facts = {"mapping": {"start": options.start, "pairs": pairs, "criterion": criterion}}
         save_sides(options.output, sides, tokenizer, options.words, facts)
+        meter.advance(len(image.words) + len(target.words))
     if options.vec is not None:
         options.vec.mkdir(parents=True, exist_ok=True)
         for language, side in sides.items():
@@ -80,7 +82,7 @@ def _make_map(source: WordVectors, target: WordVectors, options: MapOptions) -> 
         judge = partial(learn_by_itself, *sides, seed=seed)
         if options.start == making.ALONE:
             judge = partial(refine, *sides, rounds=0)
-        log = partial(logger.info, "after %d updates: criterion %.4f")
+        log = partial(logger.info, "after %d updates: mean cosine %.4f")
         return adversarial_start(*sides, seed=seed, judge=judge, judged=log).matrix, 0
     if options.start == making.IDENTICAL:
         rows = identical_words(source.words, target.words)

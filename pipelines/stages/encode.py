@@ -150,7 +150,8 @@ def _write_vectors(
     usable: list[Mask] = []
     failures: dict[int, str] = {}
     counts = Counter[str]()
-    label = shard.name if shard.corpus.facts["shards"] > 1 else ""
+    side = "" if run.part else shard.side
+    label = shard.name if shard.corpus.facts["shards"] > 1 else side
     with (
         run.monitor.stage("encode", shard.rows, "sentences", label) as meter,
         draft.rows(VECTORS) as append,

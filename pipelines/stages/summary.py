@@ -16,9 +16,9 @@ from miner.storage.artefacts import open_artefact, read_json
 from miner.storage.atomic import atomic_file, write_text
 from miner.storage.layout import MINED, SIDES, WorkFolder
 from miner.storage.places import Place
+from miner.wording import counted
 from pipelines.context import RunContext
 from pipelines.options import Job, MiningOptions
-from pipelines.progress import counted
 from pipelines.references import ChosenPairs
 from pipelines.stages.encode import count_dropped
 from pipelines.stages.reading.language import describe_language
@@ -125,7 +125,7 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
         lines.append(f"encoder: {summary['options']['encoder']}")
     if docs := summary.get("documents"):
         lines.append(
-            f"documents: {docs['pairs']:,} pairs from {docs['source']:,} source and "
+            f"documents: {counted(docs['pairs'], 'pairs')} of {docs['source']:,} source and "
             f"{docs['target']:,} target documents, lowest score {_round_down(docs['lowest'])}"
             + (UNPAIRED if 2 * docs["pairs"] < min(docs["source"], docs["target"]) else "")
         )
@@ -134,7 +134,9 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
             f"lines: {lines_read['read']:,} read, {lines_read['unusable']:,} rejected, "
             f"{lines_read['repeated']:,} duplicates of an earlier pair"
         )
-    lines.append(f"pairs: {summary['pairs']:,} written, from {summary['candidates']:,} candidates")
+    candidates = f", from {summary['candidates']:,} candidates (nearest neighbours)"
+    is_given = summary.get("options", {}).get("alignment") in (MONOTONE, LINES)
+    lines.append(f"pairs: {summary['pairs']:,} written{'' if is_given else candidates}")
     lines += describe_estimates(summary)
     if copies := summary.get("near_copies"):
         lines.append(f"near-duplicates removed: {copies:,}")

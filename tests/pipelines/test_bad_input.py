@@ -165,6 +165,10 @@ def test_embeddings_are_given_for_both_sides_and_not_twice(
     assert "nosuch.npy: file not found" in refused(missing)
 
 
+def test_dim_needs_embeddings(run: list[str], refused: Refused) -> None:
+    assert "--dim requires --src-embeddings" in refused([*run[:2], *run[6:], "--dim", "16"])
+
+
 def test_raw_embeddings_need_the_right_dim(world: World, run: list[str], refused: Refused) -> None:
     for short in ("src", "tgt"):
         np.load(world.path(f"{short}.npy")).tofile(world.path(f"{short}.raw"))

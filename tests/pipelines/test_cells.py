@@ -198,7 +198,7 @@ def test_damaged_cells_are_refused_by_name(
 )
 def test_a_bad_name_of_cells_is_refused(run: list[str], refused: Refused, index: str) -> None:
     error = refused([*run, "--index", index])
-    assert f"index {index!r} is not a cell join; write 'cells', 'cells4096' or " in error
+    assert f"index {index!r} is malformed; write 'cells', 'cells4096' or " in error
 
 
 def test_more_cells_than_sentences_are_refused(run: list[str], refused: Refused) -> None:

@@ -50,7 +50,10 @@ def test_rows_are_lines(
             expected = encoder.encode([line.decode()])[0]
             np.testing.assert_allclose(vectors[row], expected, atol=1e-6)
     told = capsys.readouterr().err.splitlines()[-1]
-    assert told == f"{out}: 50 x {encoder.dim} float32 by {encoder.name}, 6 rows zero"
+    assert (
+        told
+        == f"{out}: 50 rows of {encoder.dim} float32 numbers by {encoder.name}, 6 rows of zeros"
+    )
 
 
 def test_raw_floats_are_those_of_npy(

@@ -221,7 +221,7 @@ def test_what_is_shown_and_summed_up(
     with caplog.at_level(logging.INFO, logger="pipelines"):
         assert mine_corpus([*run, "--pairs", "de-en,fr-en"]) == 0
     error = capsys.readouterr().err
-    assert f"{folder}: reads de.txt, fr, news.en, zh; skips 1 (README.md)" in caplog.messages
+    assert f"{folder}: reads de.txt, fr, news.en, zh; skips 1 entry (README.md)" in caplog.messages
     count = {
         pair: len((tmp_path / "out" / f"{pair}.tsv").read_text(encoding="utf-8").splitlines())
         for pair in ("de-en", "fr-en")

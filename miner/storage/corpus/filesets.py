@@ -20,6 +20,7 @@ from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejec
 from miner.storage.places import Place, RemotePath
 from miner.storage.recognition import json_object
 from miner.storage.streams import split_compression
+from miner.wording import counted
 
 LANGUAGE = "language"  # the column with a record's language
 _DATA_SUFFIXES = (".txt", *FORMAT_BY_SUFFIX)
@@ -84,21 +85,21 @@ def describe_folder(folder: Place) -> str:
     """
     files, others = _list_corpus(folder)
     line = f"{folder}: reads {summarise_names([name for name, _ in files])} as sentences"
-    return line + (f"; skips {summarise_names(others)}" if others else "")
+    return line + (f"; skips {summarise_names(others, 'entries')}" if others else "")
 
 
 def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     files, others = folder_files(folder)
     if not files:
-        others_note = f", only {summarise_names(others)}" if others else ""
+        others_note = f", only {summarise_names(others, 'entries')}" if others else ""
         raise CorpusError(f"{folder}: folder contains no corpus files{others_note}; put some there")
     return files, others
 
 
-def summarise_names(names: Sequence[str]) -> str:
-    """Return the number of names and the first five, as ``2 (a.txt, b.txt)``."""
+def summarise_names(names: Sequence[str], unit: str = "files") -> str:
+    """Count names, and list the first five, as ``2 files (a.txt, b.txt)``."""
     shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-    return f"{len(names):,} ({shown})"
+    return f"{counted(len(names), unit)} ({shown})"
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
@@ -196,7 +197,7 @@ def describe_languages(folder: Place) -> str:
     corpora, skipped = languages_of(folder)
     line = f"{folder}: reads {', '.join(entry.name for entry in corpora.values()) or 'nothing'}"
     names = [entry.name for entry in skipped]
-    return line + (f"; skips {summarise_names(names)}" if names else "")
+    return line + (f"; skips {summarise_names(names, 'entries')}" if names else "")
 
 
 def _language(entry: Place) -> str | None:

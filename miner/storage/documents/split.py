@@ -21,6 +21,7 @@ from miner.storage.documents.sentences import is_wrapped, sentence_tables
 from miner.storage.documents.splitting import sentence_spans
 from miner.storage.places import Place
 from miner.storage.streams import split_compression
+from miner.wording import counted
 
 SHOWN_LANGUAGES = 3
 SPLIT_FIELDS = pa.schema(dict.fromkeys(("id", "doc", "text", "language"), pa.string()))
@@ -56,7 +57,8 @@ class SplitCounts:
         top = self.languages.most_common(SHOWN_LANGUAGES)
         shares = ", ".join(f"{count / self.sentences:.0%} {language}" for language, count in top)
         languages = f" ({shares})" if shares else ""
-        return f"{self.documents:,} documents, {self.sentences:,} sentences{languages}{rejected}"
+        counts = f"{counted(self.documents, 'documents')}, {counted(self.sentences, 'sentences')}"
+        return f"{counts}{languages}{rejected}"
 
     @property
     def sentences(self) -> int:

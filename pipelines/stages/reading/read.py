@@ -37,8 +37,8 @@ from miner.storage.documents.split import is_documents, open_side
 from miner.storage.layout import DOCUMENT, DROPPED, DUPLICATES, INPUTS, REJECTED, shard_file
 from miner.storage.places import Place, PlaceError
 from miner.storage.streams import split_compression
+from miner.wording import counted
 from pipelines.context import RunContext
-from pipelines.progress import counted
 from pipelines.references import EmbeddedShard, Shard
 from pipelines.stages.reading.cut import HASH_BYTES, digest_of, remember_cut, shard_sizes
 from pipelines.stages.reading.documents import check_documents
@@ -126,7 +126,7 @@ def _write_side(
         draft.file(REJECTED) as rejected_path,
         pq.ParquetWriter(duplicates_path, DUPLICATE_FIELDS) as duplicates,
         pq.ParquetWriter(rejected_path, PLACED) as rejected,
-        run.monitor.stage("read", lines, "lines") as meter,
+        run.monitor.stage("read", lines, "lines", "" if run.part else side) as meter,
         draft.scratch() as scratch,
         _repeats(run, reader, scratch) as repeats,
         closing(UniqueIds(reader, scratch)) as identified,

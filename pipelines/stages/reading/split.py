@@ -24,8 +24,8 @@ from miner.storage.documents.sentences import PLACE, SENTENCE_TABLE, sentence_ta
 from miner.storage.documents.split import document_files, find_documents, is_documents
 from miner.storage.layout import SENTENCES, shard_name
 from miner.storage.places import Place
+from miner.wording import counted
 from pipelines.context import RunContext
-from pipelines.progress import counted
 from pipelines.stages.reading.cut import digest_of
 from pipelines.stages.reading.language import only_language
 

@@ -321,7 +321,7 @@ def test_the_help_gives_the_most_common_default_first(capsys: pytest.CaptureFixt
         command(["--help"])
     told = " ".join(capsys.readouterr().out.split())
     assert "attention; default: 1, transformer 3)" in told
-    assert "0 to 1 (default: 0.001, bag 0.002, transformer 0.0005)" in told
+    assert "(0 to 1; default: 0.001, bag 0.002, transformer 0.0005)" in told
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])

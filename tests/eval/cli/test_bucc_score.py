@@ -52,7 +52,9 @@ def sha(path: str) -> str:
 def test_optimized(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert bucc_score(["pairs.jsonl", "--gold", "gold", "--optimize"]) == 0
     line, signature = capsys.readouterr().out.splitlines()
-    assert line == ("P=100.00 R=66.67 F1=80.00 threshold=1.15 extracted=2 correct=2 found=2 gold=3")
+    assert line == (
+        "P=100.00% R=66.67% F1=80.00% threshold=1.15 extracted=2 correct=2 found=2 gold=3"
+    )
     assert signature == (
         f"bucc|gold:3|gold_sha256:{sha('gold')}|pairs:4|pairs_sha256:{sha('pairs.jsonl')}|"
         f"threshold:optimized|ties:grouped|repeats:any|compat:none|v:{product_version()}"
@@ -62,14 +64,18 @@ def test_optimized(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_pair_without_a_threshold(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert bucc_score(["pairs.jsonl", "--gold", "gold"]) == 0
     line, signature = capsys.readouterr().out.splitlines()
-    assert line == ("P=50.00 R=66.67 F1=57.14 threshold=-inf extracted=4 correct=2 found=2 gold=3")
+    assert line == (
+        "P=50.00% R=66.67% F1=57.14% threshold=-inf extracted=4 correct=2 found=2 gold=3"
+    )
     assert "|threshold:none|" in signature
 
 
 def test_a_threshold_is_strict(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert bucc_score(["pairs.jsonl", "--gold", "gold", "--threshold", "1.2"]) == 0
     line, signature = capsys.readouterr().out.splitlines()
-    assert line == ("P=100.00 R=33.33 F1=50.00 threshold=1.2 extracted=1 correct=1 found=1 gold=3")
+    assert line == (
+        "P=100.00% R=33.33% F1=50.00% threshold=1.2 extracted=1 correct=1 found=1 gold=3"
+    )
     assert "|threshold:1.2|" in signature
 
 
@@ -129,7 +135,7 @@ def test_no_pairs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert bucc_score(["pairs.jsonl", "--gold", "gold", "--optimize"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert captured.out.startswith("P=0.00 R=0.00 F1=0.00 threshold=inf extracted=0 correct=0")
+    assert captured.out.startswith("P=0.00% R=0.00% F1=0.00% threshold=inf extracted=0 correct=0")
 
 
 def test_golden_laser(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,7 +169,7 @@ def test_golden_corrected(capsys: pytest.CaptureFixture[str]) -> None:
     """The same candidates by our rules: the repeated sentence takes part, as one more candidate."""
     assert bucc_score([*WITH_GOLD, "--optimize"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == (
-        "P=79.17 R=63.33 F1=70.37 threshold=1.1821898652940348 "
+        "P=79.17% R=63.33% F1=70.37% threshold=1.1821898652940348 "
         "extracted=48 correct=38 found=38 gold=60"
     )
 

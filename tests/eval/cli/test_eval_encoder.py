@@ -38,9 +38,9 @@ def test_bucc(bucc_dir: Path, capsys: Captured) -> None:
     header, tune, test, *signatures = rows_of(captured.out)
     assert header == [*COLUMNS.split(), "F1", "at", ".5"]
     # Twelve numbers are on both sides, and gold has eleven of them.
-    assert tune[:9] == "de-en tune training 24 24 11 91.67 100.00 95.65".split()
+    assert tune[:9] == "de-en tune training 24 24 11 91.67% 100.00% 95.65%".split()
     assert test[:6] == "de-en test sample 24 24 11".split()
-    assert test[-2:] == ["95.65", "S"]
+    assert test[-2:] == ["95.65%", "S"]
     assert tune[10] == test[10]  # the threshold
     files = (bucc_dir / "de-en" / f"de-en.sample.{suffix}" for suffix in ("gold", "de", "en"))
     gold, source, target = (hashlib.sha256(file.read_bytes()).hexdigest()[:8] for file in files)
@@ -66,11 +66,11 @@ def test_bucc_all_pairs(bucc_dir: Path, capsys: Captured) -> None:
         ["fr-en", "tune", "dev"],
         ["fr-en", "test", "test"],
     ]
-    f1 = [float(line[8]) for line in lines[1:5]]
+    f1 = [float(line[8].rstrip("%")) for line in lines[1:5]]
     means = lines[5:7]
     assert [mean[:2] for mean in means] == [["mean", "tune"], ["mean", "test"]]
-    assert float(means[0][4]) == pytest.approx((f1[0] + f1[2]) / 2, abs=0.01)
-    assert float(means[1][4]) == pytest.approx((f1[1] + f1[3]) / 2, abs=0.01)
+    assert float(means[0][4].rstrip("%")) == pytest.approx((f1[0] + f1[2]) / 2, abs=0.01)
+    assert float(means[1][4].rstrip("%")) == pytest.approx((f1[1] + f1[3]) / 2, abs=0.01)
     assert all("|k:2|margin:csls|" in line for (line,) in lines[7:])
     assert len(lines) == 11
     assert "fr-en is tuned on 'dev' and tested on 'test'" in captured.err
@@ -190,11 +190,11 @@ def test_tatoeba(tatoeba_dir: Path, capsys: Captured) -> None:
     header, *rows = (line[:64].rstrip() for line in lines[:4])
     assert header == "language    sentences   xx->en   en->xx     mean  95% interval"
     assert [row[:48] for row in rows] == [
-        "de                  4    50.00    50.00    50.00",
-        "fra                 4     0.00     0.00     0.00",
-        "mean                     25.00    25.00    25.00",
+        "de                  4   50.00%   50.00%   50.00%",
+        "fra                 4    0.00%    0.00%    0.00%",
+        "mean                    25.00%   25.00%   25.00%",
     ]
-    assert [row[48:].strip() for row in rows] == ["0.00-100.00", "0.00-0.00", "0.00-50.00"]
+    assert [row[48:].strip() for row in rows] == ["0.00-100.00%", "0.00-0.00%", "0.00-50.00%"]
     assert lines[4] == (
         "tatoeba|languages:de,fra|sentences:8|similarity:cosine|encoder:numbers|"
         f"interval:bootstrap-1000|v:{product_version()}"
@@ -217,7 +217,7 @@ def test_published_figures_stand_beside_the_same_task_only(
     assert run_tatoeba(tatoeba_dir, "--lang", "de") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("LASER")
-    assert lines[1].endswith(" 0.95")
+    assert lines[1].endswith(" 0.95%")
     assert "tables 1 and 9" in lines[-1]
 
 

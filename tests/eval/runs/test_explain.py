@@ -132,8 +132,8 @@ def test_a_judged_run(judged_run: Path, capsys: pytest.CaptureFixture[str]) -> N
     out = capsys.readouterr().out
     assert f"margin {mined[0].margin:.4f} (ratio)" in out
     best = max(mined[0].reasons, key=mined[0].reasons.__getitem__)
-    assert f"for: {best} +{mined[0].reasons[best]:.2f}" in out
-    assert "\nagainst: " in out
+    assert f"log odds for it: {best} +{mined[0].reasons[best]:.2f}" in out
+    assert "\nlog odds against it: " in out
     contradicted = next(one for one in found if one.contradictions)
     first, second = (word or "nothing" for word in contradicted.contradictions[0])
     assert f"\ncontradictions: {first} / {second}" in describe(run, contradicted)

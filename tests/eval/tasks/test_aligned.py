@@ -83,7 +83,7 @@ def test_xsim_table(folder: Path, capsys: Captured) -> None:
     assert rows[0].split()[1:5] == [
         "16",
         *(
-            f"{100 * told['figures']['de']['beside'][name]:.2f}"
+            f"{told['figures']['de']['beside'][name]:.2%}"
             for name in ("absolute", "distance", "ratio")
         ),
     ]
@@ -110,10 +110,10 @@ def test_xsim_matrix(folder: Path, capsys: Captured) -> None:
     french = rows[2].split()
     assert french[:3] == [
         "fr",
-        *(f"{100 * told['rates']['fr'][name]:.2f}" for name in ("de", "en")),
+        *(f"{told['rates']['fr'][name]:.2%}" for name in ("de", "en")),
     ]
     column = [told["rates"][name]["en"] for name in ("de", "fr")]
-    assert rows[3].split()[2] == f"{100 * sum(column) / 2:.2f}"
+    assert rows[3].split()[2] == f"{sum(column) / 2:.2%}"
 
 
 def test_xsim_matrix_without_english(folder: Path, capsys: Captured) -> None:
@@ -240,7 +240,7 @@ def test_sts(folder: Path, capsys: Captured) -> None:
     assert run("sts", path, "--lang", "en") == 0
     header, row, signature = capsys.readouterr().out.splitlines()
     assert header.split() == ["file", "pairs", "figure", "95%", "interval"]
-    assert row.split()[:4] == [str(path), "en-en", "4", f"{100 * expected:.2f}"]
+    assert row.split()[:4] == [str(path), "en-en", "4", f"{expected:.2%}"]
     assert signature.startswith("sts|languages:en-en|similarity:angular|sha256:")
 
 

@@ -37,9 +37,9 @@ def test_rows_and_their_mean() -> None:
     assert low < record["mean"]["value"] < high
     header, one, two, mean, (signature,) = shown
     assert header == ["set", "sentences", "a", "figure", "95%", "interval", "b"]
-    assert (one[:4], one[-1]) == (["one", "4", "50.00", "25.00"], "25.00")
-    assert (two[:3], two[-1]) == (["two", "3", "66.67"], "75.00")
-    assert (mean[:2], mean[-1]) == (["mean", "45.83"], "50.00")
+    assert (one[:4], one[-1]) == (["one", "4", "50.00%", "25.00%"], "25.00%")
+    assert (two[:3], two[-1]) == (["two", "3", "66.67%"], "75.00%")
+    assert (mean[:2], mean[-1]) == (["mean", "45.83%"], "50.00%")
     assert signature.startswith("task|k:4|encoder:numbers|interval:bootstrap-1000|v:")
     assert record["signature"] == signature
 

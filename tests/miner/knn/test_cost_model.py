@@ -54,7 +54,7 @@ def test_cells():
     assert cost.operations == pytest.approx(2 * 256 * (similarities + assigned))
     seconds = 2 * 256 * (similarities / 4e11 + assigned / 2e11)
     assert cost.seconds == pytest.approx(seconds / 2)
-    assert cost.method == "cells, 7 of 4,096 a row"
+    assert cost.method == "cells, 7 of 4,096 per row"
 
 
 def test_rows_of_the_parts_of_cells():

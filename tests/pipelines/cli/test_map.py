@@ -52,13 +52,19 @@ def test_words_that_mean_the_same_are_near_in_the_encoder(made: Path) -> None:
 
 @pytest.mark.parametrize("start", ["identical", "similarity"])
 def test_the_mapped_vectors_are_written_and_can_be_given(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], start: str
+    made: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    start: str,
 ) -> None:
     vec = made.parent / "vec"
     assert read_vec(vec / "ar.vec").vectors.shape[1] == 16
     sides = [str(vec / "ar.vec"), str(vec / "is.vec")]
-    assert map_command([*sides, "-o", str(tmp_path / "again"), *SMALL, "--start", start]) == 0
-    assert "ar-is\t0\tcriterion 0." in capsys.readouterr().out
+    options = [*(option for option in SMALL if option != "--quiet"), "--start", start]
+    assert map_command([*sides, "-o", str(tmp_path / "again"), *options]) == 0
+    assert "ar-is\t0 refinements\tmean cosine 0." in capsys.readouterr().out
+    assert f"write: {2 * WORDS} words in " in caplog.text
 
 
 def test_an_encoder_that_was_made_mines(made: Path, tmp_path: Path) -> None:

@@ -242,7 +242,7 @@ def test_convert(
     assert adit(["convert", str(table), "-o", str(first), *languages]) == 0
     error = capsys.readouterr().err
     assert "42 pairs written" in error
-    assert "skipped: 2 blank, 1 has 1 column, expected 4; the first is" in error
+    assert "skipped: 3 lines (2 blank, 1 has 1 column, expected 4), first " in error
     assert adit(["convert", str(first), "-o", str(second), "-q"]) == 0
     lines = second.read_text(encoding="utf-8").split("\n")[:-1]
     expected = [line.split("\t") for line in table.read_text(encoding="utf-8").split("\n")]

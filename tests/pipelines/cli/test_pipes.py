@@ -180,13 +180,15 @@ def test_what_folders_hold_is_decided_by_a_look_at_them(
     lines, pages, out = (str(tmp_path / name) for name in ("lines", "pages", "out.tsv"))
     with caplog.at_level(logging.INFO):
         assert mine_corpus([lines, pages, "-o", out, "--all"]) == 0
-    assert f"{lines}: reads 3 (0.txt, 1.txt, 2.txt) as sentences" in caplog.messages
-    split = f"{pages}: reads 3 (0.txt, 1.txt, 2.txt) as documents, which are split into sentences"
+    assert f"{lines}: reads 3 files (0.txt, 1.txt, 2.txt) as sentences" in caplog.messages
+    split = (
+        f"{pages}: reads 3 files (0.txt, 1.txt, 2.txt) as documents, which are split into sentences"
+    )
     assert split in caplog.messages
     caplog.clear()
     with caplog.at_level(logging.INFO):
         assert mine_corpus([lines, pages, "-o", out, "--all", "--tgt-format", "lines"]) == 0
-    assert f"{pages}: reads 3 (0.txt, 1.txt, 2.txt) as sentences" in caplog.messages
+    assert f"{pages}: reads 3 files (0.txt, 1.txt, 2.txt) as sentences" in caplog.messages
 
 
 def test_folders_of_outputs_are_made(world: World, capsys: pytest.CaptureFixture[str]) -> None:

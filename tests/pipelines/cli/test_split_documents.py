@@ -46,7 +46,7 @@ def test_each_sentence_has_its_language(tmp_path: Path, capsys: pytest.CaptureFi
         json.loads(line)["language"] for line in out.read_text(encoding="utf-8").split("\n")[:-1]
     ]
     assert found == ["en", "de", "en"]
-    assert "3 sentences (67% en, 33% de)" in capsys.readouterr().err
+    assert ": 1 document, 3 sentences (67% en, 33% de)" in capsys.readouterr().err
 
 
 def test_bad_input(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

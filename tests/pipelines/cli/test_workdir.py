@@ -75,11 +75,11 @@ def test_status_of_a_run_in_the_middle(
         rf"  worker .+-{os.getpid()}: \d+ elements done, last search_tile \d s ago", worker
     )
     (tile,) = (line for line in middle if "search_tile" in line)
-    assert tile.split()[:5] == ["search_tile", "3", "of", "9", "done,"]
+    assert tile.split()[:5] == ["search_tile", "3", "of", "9", "elements"]
     assert "per minute" in tile
     assert tile.endswith("s left")
     (merge,) = (line for line in middle if "find_neighbours" in line)
-    assert merge.split() == ["find_neighbours", "0", "of", "6", "done"]
+    assert merge.split() == ["find_neighbours", "0", "of", "6", "elements", "done"]
     capsys.readouterr()
     assert (
         told("status", work_dir, capsys)[0]

@@ -48,7 +48,7 @@ def test_everything_is_told(world: World, plan) -> None:
     assert re.search(
         r"^  exact +6\.4e\+04 +\S+ m?s  every neighbour <- chosen$", told, re.MULTILINE
     )
-    assert re.search(r"^  cells, 7 of 32 a row +\S+ +\S+ m?s  most$", told, re.MULTILINE)
+    assert re.search(r"^  cells, 7 of 32 per row +\S+ +\S+ m?s  most$", told, re.MULTILINE)
     assert re.search(r"^time: about \S+ m?s in all \(", told, re.MULTILINE)
     assert re.search(
         " with 1 worker and [12] threads? of this machine, estimated from a trial run", told

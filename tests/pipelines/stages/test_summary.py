@@ -59,7 +59,8 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
         "source: 40 sentences read, 4 rejected (2 blank, first at line 4; "
         "1 undecodable, first at line 9; 1 zero vector), 3 duplicates, 33 searched\n"
         "target: 50 sentences read, 0 rejected, 0 duplicates, 50 searched\n"
-        f"pairs: {told['pairs']} written, from {told['candidates']} candidates\n"
+        f"pairs: {told['pairs']} written, "
+        f"from {told['candidates']} candidates (nearest neighbours)\n"
     ) in error
     closing = error[error.index("\ntime: ") :]
     assert "threshold: none" in closing
@@ -167,7 +168,7 @@ def test_describe_writes_large_numbers_for_people() -> None:
         "3,567 duplicates, 1,230,000 searched",
         "target: 1,234,567 sentences read, 1,000 rejected (1,000 blank, first at line 1000), "
         "3,567 duplicates, 1,230,000 searched",
-        "pairs: 10,000 written, from 5,000,000 candidates",
+        "pairs: 10,000 written, from 5,000,000 candidates (nearest neighbours)",
         "signature: x",
         "time: read 1.2 s, search 30.0 s; peak memory: 1.50 GiB",
     ]

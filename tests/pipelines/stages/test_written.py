@@ -78,7 +78,8 @@ def test_all_figures_are_of_what_is_written(
     lines = capsys.readouterr().err.splitlines()
     run = open_run(Path(mixed[3]))
     assert told["pairs"] == len(pairs) == len(run.pairs)
-    assert f"pairs: {len(pairs):,} written, from {told['candidates']:,} candidates" in lines
+    candidates = f"{told['candidates']:,} candidates (nearest neighbours)"
+    assert f"pairs: {len(pairs):,} written, from {candidates}" in lines
     assert run.pairs.score.tolist() == [pair["score"] for pair in pairs]
     if top := re.search(r"--top (\d+)", options):
         assert len(pairs) <= int(top[1])

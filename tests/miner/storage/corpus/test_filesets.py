@@ -33,8 +33,8 @@ def test_what_is_read_and_what_is_left_out(folder: Path) -> None:
     assert others == [".DS_Store", ".git/", "LICENSE", "README.md", "old/README.md"]
     assert sorted(corpus_files(folder)) == files
     line = describe_folder(folder)
-    assert "4 (a.txt, b.txt, old/c.txt, readme.de)" in line
-    assert "5 (.DS_Store, .git/, LICENSE, README.md, old/README.md)" in line
+    assert "4 files (a.txt, b.txt, old/c.txt, readme.de)" in line
+    assert "5 entries (.DS_Store, .git/, LICENSE, README.md, old/README.md)" in line
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,8 @@ def test_many_files_are_not_all_named(tmp_path: Path) -> None:
         (tmp_path / f"{number:04}.txt").touch()
     line = describe_folder(tmp_path)
     assert (
-        line == f"{tmp_path}: reads 1,200 (0000.txt, 0001.txt, 0002.txt, 0003.txt, 0004.txt, ...)"
+        line
+        == f"{tmp_path}: reads 1,200 files (0000.txt, 0001.txt, 0002.txt, 0003.txt, 0004.txt, ...)"
         " as sentences"
     )
 
@@ -116,6 +117,6 @@ def test_a_folder_without_a_corpus(tmp_path: Path, others: tuple[str, ...]) -> N
     for refuse in (corpus_files, describe_folder):
         with pytest.raises(CorpusError) as error:
             refuse(tmp_path)
-        only = f", only 2 ({', '.join(others)})" if others else ""
+        only = f", only 2 entries ({', '.join(others)})" if others else ""
         expected = f"{tmp_path}: folder contains no corpus files{only}; put some there"
         assert str(error.value) == expected
