@@ -145,7 +145,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     number_keys = {"vocabulary", "dim", *(["ngram_rows"] if format_name in SCHEMES else [])}
     other_keys = ["sha256", *(["apart"] if format_name == APART_FORMAT else [])]
     if missing := sorted({*number_keys, *other_keys} - config.keys()):
-        raise ValueError(f"encoder {folder}: {CONFIG} lacks {', '.join(missing)}; copy it again")
+        raise ValueError(
+            f"encoder {folder}: {CONFIG} lacks the key {', '.join(missing)}; copy it again"
+        )
     for key in sorted(number_keys):
         if not isinstance(config[key], int):
             raise ValueError(
@@ -177,7 +179,9 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     """
     path = folder / HEAD
     if not path.is_file():
-        raise ValueError(f"{folder}: has no inference head; train one with --objective nli")
+        raise ValueError(
+            f"{folder}: has no {HEAD}; pass an encoder of 'adit train --objective nli'"
+        )
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
@@ -185,7 +189,9 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     except SafetensorError as error:
         raise ValueError(f"{path}: is damaged; copy it again") from error
     if metadata.get(ENCODER) != read_config(folder)["sha256"]:
-        raise ValueError(f"{path}: belongs to another encoder; copy the folder again")
+        raise ValueError(
+            f"{path}: belongs to another encoder than {CONFIG} next to it; copy the folder again"
+        )
 
     def logits(rows: Matrix) -> Matrix:
         hidden = np.tanh(rows @ weights["0.weight"].T + weights["0.bias"])

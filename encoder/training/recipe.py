@@ -213,7 +213,7 @@ def _check_output(folder: Path) -> None:
     path = folder.absolute()
     ancestor = next(parent for parent in (path, *path.parents) if parent.exists())
     if not ancestor.is_dir():
-        raise ValueError(f"{ancestor}: is a file; name a folder")
+        raise ValueError(f"{folder}: {ancestor} is a file; name another folder with -o")
     if not os.access(ancestor, os.W_OK):
         raise ValueError(f"{ancestor}: is not writable; check its permissions")
 
@@ -225,7 +225,8 @@ def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
         training_text, held = hold_out(text, recipe.held_out, seed=recipe.options.seed)
         if not pair_weights(training_text, recipe.corpus_weights).any():
             raise ValueError(
-                f"{text.name}: every pair belongs to a corpus of weight 0; raise a --corpus-weight"
+                f"--corpus-weight: all training pairs of {text.name} are of corpora of weight 0; "
+                "raise one"
             )
         logger.info("%s: %d pairs", text.name, len(training_text))
         texts.append(training_text)
@@ -233,10 +234,10 @@ def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
     # A name may be misspelled, or from another language pair.
     corpora = {name for text in all_texts for name in {*text.corpus, *text.excluded}}
     for name in sorted({*recipe.exclude, *recipe.corpus_weights} - corpora):
+        option = "--exclude" if name in recipe.exclude else "--corpus-weight"
         logger.warning(
-            "no pair belongs to corpus %s; pass --exclude or --corpus-weight with one of %s",
-            name,
-            ", ".join(sorted(corpora)),
+            "%s %s: no pair is of that corpus, so nothing changes; pass one of %s",
+            *(option, name, ", ".join(sorted(corpora))),
         )
     return texts, held_out
 

@@ -50,14 +50,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _sides(args: argparse.Namespace) -> "tuple[SideFiles, SideFiles] | None":
     source, target = _side_files(args, "src"), _side_files(args, "tgt")
     if (source is None) != (target is None):
-        raise ValueError("--src, --tgt: pass the sentences of both sides, or of neither")
+        given, lacking = ("src", "tgt") if source else ("tgt", "src")
+        raise ValueError(
+            f"missing --{lacking}: pass it next to --{given}, or pass the sentences of neither side"
+        )
     return (source, target) if source and target else None
 
 
 def _side_files(args: argparse.Namespace, name: str) -> "SideFiles | None":
     joined, texts, ids = (getattr(args, name + suffix) for suffix in ("", "_texts", "_ids"))
-    if (texts is None) != (ids is None) or None not in (joined, texts):
-        raise ValueError(f"--{name}: pass either this option, or --{name}-texts and --{name}-ids")
+    if joined and (texts or ids):
+        other = "texts" if texts else "ids"
+        raise ValueError(f"--{name} conflicts with --{name}-{other}; omit one of them")
+    if (texts is None) != (ids is None):
+        lacking, given = ("texts", "ids") if texts is None else ("ids", "texts")
+        raise ValueError(f"--{name}-{given} requires --{name}-{lacking}, line by line the same")
     return (joined,) if joined else (texts, ids) if texts else None
 
 

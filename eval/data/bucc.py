@@ -71,8 +71,8 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
     for number, name, text in rows:
         if (first_line := lines.setdefault(name, number)) != number:
             raise ValueError(
-                f"{path}: the id {name!r} is in line {first_line} and again in line {number}; ids "
-                "must be unique"
+                f"{path}: the id {name!r} is in line {first_line} and again in line {number}; give "
+                "each line its own id"
             )
         texts.append(text)
     if not texts:
@@ -101,7 +101,7 @@ def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
     texts, lines = read_aligned(path, ids)
     names = [line.strip() for line in lines]
     if "" in names:
-        raise ValueError(f"{ids} line {names.index('') + 1}: blank; expected an id")
+        raise ValueError(f"{ids} line {names.index('') + 1}: blank; expected an id in each line")
     return zip(range(1, len(names) + 1), names, texts, strict=True)
 
 
@@ -179,7 +179,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
         ValueError: ``directory`` is not a folder, or contains no complete split.
     """
     if not directory.is_dir():
-        raise ValueError(f"{directory}: folder not found")
+        raise ValueError(f"{directory}: folder not found; check its path")
     pairs: dict[str, dict[str, BuccFiles]] = {}
     for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
         match = _GOLD.fullmatch(path.name)
@@ -190,18 +190,18 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
                 pairs.setdefault(match["pair"], {})[match["split"]] = files
     if not pairs:
         expected = "xx-en/xx-en.SPLIT.xx, .en and .gold"
-        raise ValueError(f"{directory}: no BUCC data; expected {expected} in it")
+        raise ValueError(f"{directory}: contains no BUCC data; expected {expected}")
     return {pair: dict(sorted(splits.items())) for pair, splits in sorted(pairs.items())}
 
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
     """Return ``pair``'s files in ``bucc_pairs``, or raise ValueError if none."""
-    return choose(bucc_pairs(directory), pair, f"{directory}: no pair")
+    return choose(bucc_pairs(directory), pair, f"{directory}: has no language pair")
 
 
 def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
     """Return the files of a split, or raise ValueError if it is not complete."""
-    problem = f"{directory}: {pair} has no complete split"
+    problem = f"{directory}: {pair} lacks .gold or a file of sentences for the split"
     return choose(bucc_splits(directory, pair), split, problem)
 
 

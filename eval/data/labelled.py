@@ -99,7 +99,9 @@ def read_columns(
                 f"{where}: {len(row)} columns between tabs; expected {min_columns} or more"
             )
         if part is not None and row[part] not in PARTS:
-            raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")
+            raise ValueError(
+                f"{where}: unknown part {row[part][:40]!r}; expected {', '.join(PARTS)}"
+            )
     if not rows:
         raise ValueError(f"{path}: no examples; expected one per line")
     return _examples(path, rows, label, sides, part)

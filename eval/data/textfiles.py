@@ -23,8 +23,8 @@ def read_aligned(*paths: Path) -> list[list[str]]:
             raise ValueError(f"{path}: empty; expected one sentence per line")
         if len(lines) != len(texts[0]):
             raise ValueError(
-                f"{path} has {len(lines)} lines but {paths[0]} has {len(texts[0])}; line i of one "
-                "must belong to line i of the other"
+                f"{path}: {len(lines)} lines, but {paths[0]} has {len(texts[0])}; pass files whose "
+                "lines i belong together"
             )
     return texts
 
@@ -47,7 +47,7 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
         ValueError: ``directory`` is not a folder.
     """
     if not directory.is_dir():
-        raise ValueError(f"{directory}: folder not found")
+        raise ValueError(f"{directory}: folder not found; check its path")
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}
     return {path: match for path, match in matches.items() if match}
 
@@ -59,5 +59,5 @@ def choose(choices: Mapping[str, Item], name: str, problem: str) -> Item:
         ValueError: It is missing. ``problem``, such as ``FOLDER: no pair``, begins the message.
     """
     if name not in choices:
-        raise ValueError(f"{problem} {name!r}; it has {', '.join(choices)}")
+        raise ValueError(f"{problem} {name!r}; choose one of {', '.join(choices)}")
     return choices[name]

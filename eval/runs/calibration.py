@@ -118,8 +118,8 @@ def estimates_from_judge(run: Run) -> Estimates:
     """
     if run.probabilities is None:
         raise ValueError(
-            f"{run.directory}: a run scored by margin has no error rates; rerun with --score words "
-            "(nothing is searched again), or pass marked pairs with --known"
+            f"{run.directory}: scored by margin, so it has no error rates; rerun it with --score "
+            "words (nothing is searched again), or pass marked pairs with --known"
         )
     return Estimates(
         scores=run.pairs.score, probabilities=run.probabilities, floor=run.best_unwritten_score
@@ -152,8 +152,8 @@ def read_labels(path: Place, run: Run) -> LabelledPairs:
     if not labels:
         first, second = next(iter(marks))
         raise ValueError(
-            f"{path}: none of the {len(marks)} pairs, such as {first!r} and {second!r}, is a pair "
-            "of this run; pass marks of this run"
+            f"{path}: none of its {len(marks)} pairs, such as {first!r} and {second!r}, is a pair "
+            f"of the run {run.directory}; pass marks of that run"
         )
     positions, correct = zip(*labels, strict=True)
     return LabelledPairs(positions=np.array(positions), correct=np.array(correct))
@@ -174,7 +174,7 @@ def _marks(path: Place, lines: Sequence[str]) -> Mapping[IdPair, bool]:
                 pass
             case _:
                 raise ValueError(
-                    f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID TAB right or wrong, "
+                    f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID TAB right (or wrong), "
                     f"not {line[:60]!r}"
                 )
     return marks
@@ -192,8 +192,8 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     count, scores = len(labelled.positions), run.pairs.score
     if count < MIN_MARKS:
         raise ValueError(
-            f"--known: {count} marked pairs are too few to estimate the error rate; mark a random "
-            f"sample of at least {MIN_MARKS}"
+            f"--known: {count} marked pairs are too few to estimate error rates; mark {MIN_MARKS} "
+            "or more random pairs of the run"
         )
     if run.probabilities is None:
         odds, prior = (scores - scores.mean()) / (scores.std() or 1.0), WIDE_PRIOR_PRECISION

@@ -105,8 +105,8 @@ def _read_list(run: Run, side: Side, row: int, other: Side) -> tuple[float, list
     (position,) = side.positions([row])
     if position < 0:
         raise ValueError(
-            f"the {side.name} sentence {side.id(row)!r} has no vector, so it was not searched; "
-            "pass another id"
+            f"{side.path}: the {side.name} sentence {side.id(row)!r} has no vector, so it was not "
+            "searched; pass another id"
         )
     mean, nearest = side.means_at([position]), side.neighbours_at([position])
     is_neighbour = nearest.ids[0] != NO_NEIGHBOUR

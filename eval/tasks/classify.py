@@ -76,8 +76,8 @@ def load_topics(directory: Path) -> dict[str, Examples]:
             sets[code] = read_parts(files_of_parts, label=0, sides=(1,))
     if not sets:
         raise ValueError(
-            f"{directory}: no topics; expected xxx_Yyyy.tsv, xxx_Yyyy/train.tsv, "
-            "english.train.1000 and the like, or xx.train.tsv"
+            f"{directory}: contains no topics; expected files such as eng_Latn.tsv, "
+            "eng_Latn/train.tsv, english.train.1000 or en.train.tsv"
         )
     return sets
 
@@ -165,8 +165,8 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():
                 raise ValueError(
-                    f"{args.directory}: {name} has no sentence of part {part}; pass other "
-                    "languages with --lang and --train-lang"
+                    f"{args.directory}: the language {name} has no sentence in its part {part}; "
+                    f"choose another with {'--train-lang' if name == names[0] else '--lang'}"
                 )
     return chosen
 

@@ -82,8 +82,7 @@ def parse_method(text: str) -> CorpusMethod:
         match = re.fullmatch(r"cells([1-9]\d{0,8})?(?::probes=([1-9]\d{0,4}))?", text)
         if not match:
             raise ValueError(
-                f"index {text!r} is not a cell join; write 'cells', 'cells4096' or "
-                "'cells4096:probes=8'"
+                f"--index {text!r}: is unknown; write cells, cells4096 or cells4096:probes=8"
             )
         count, probes = match.groups()
         return CellSpec(count=int(count) if count else None, probes=int(probes or PROBES))

@@ -13,7 +13,7 @@ import numpy as np
 
 from eval.output import signature
 from miner.arrays import FloatArray, Mask
-from miner.choices import LINES
+from miner.choices import LINES, TEXTS
 from miner.filters import Suspects, check_filter_languages, reasons
 from miner.judge.features import (
     PAIRS_PER_THREAD,
@@ -124,8 +124,9 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunCon
     run = RunContext(job_of(options))
     for side, texts in zip(SIDES, _usable_texts(run, first)[0], strict=True):
         if not texts:
+            file = first[0].place.rsplit(" ", 2)[0] if first else "PAIRS"  # before " line 1"
             raise CorpusError(
-                f"no pairs found in the first {len(first):,} lines; pass a file with pairs in them"
+                f"{file}: no pairs found in the first {len(first):,} lines; pass a file of pairs"
             )
         levels = escaped_levels(texts)
         shares = language_shares([unescape(text, levels) for text in texts])
@@ -134,6 +135,10 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunCon
     for line in (line for side in SIDES for line in language_warnings(run.options, side)):
         logger.warning("%s", line)
     check_filter_languages(options.filters, run.languages)
+    try:
+        run.word_encoders()
+    except ValueError as error:
+        raise ValueError(f"--score {TEXTS}: {error}; use --score margin") from error
     return run
 
 

@@ -34,8 +34,8 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
     if lines[0] != lines[1]:
         first, second = (run.options.side(side).path for side in SIDES)
         raise ValueError(
-            f"{first} has {lines[0]:,} lines and {second} {lines[1]:,}; line i of one must "
-            "translate line i of the other"
+            f"{first}: has {lines[0]:,} lines, but {second} has {lines[1]:,}; pass files whose "
+            "lines i translate each other"
         )
 
 

@@ -91,7 +91,10 @@ def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     files, others = folder_files(folder)
     if not files:
         others_note = f", only {summarise_names(others)}" if others else ""
-        raise CorpusError(f"{folder}: folder contains no corpus files{others_note}; put some there")
+        raise CorpusError(
+            f"{folder}: folder contains no corpus files{others_note}; put text, JSON lines or "
+            "Parquet there"
+        )
     return files, others
 
 
@@ -213,7 +216,7 @@ def _language(entry: Place) -> str | None:
     if len(codes) > 1:
         first, second = sorted(codes)
         raise CorpusError(
-            f"{entry}: could be {first} or {second}; keep the code of one language in its name"
+            f"{entry}: name has the codes of two languages, {first} and {second}; keep one"
         )
     return next(iter(codes), None)
 

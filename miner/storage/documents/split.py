@@ -56,7 +56,11 @@ class SplitCounts:
         top = self.languages.most_common(SHOWN_LANGUAGES)
         shares = ", ".join(f"{count / self.sentences:.0%} {language}" for language, count in top)
         languages = f" ({shares})" if shares else ""
-        return f"{self.documents:,} documents, {self.sentences:,} sentences{languages}{rejected}"
+        documents, sentences = (
+            f"{count:,} {unit}{'s' * (count != 1)}"
+            for count, unit in ((self.documents, "document"), (self.sentences, "sentence"))
+        )
+        return f"{documents}, {sentences}{languages}{rejected}"
 
     @property
     def sentences(self) -> int:
@@ -156,7 +160,7 @@ def document_files(path: Place) -> list[NamedPlace]:
         files = [file for file in filesets.folder_files(path)[0] if reader_of(file[1])]
     else:
         if not path.exists():
-            raise CorpusError(f"{path}: file not found")
+            raise CorpusError(f"{path}: file not found; check its path")
         files = [(path.name, path)] if reader_of(path) else []
     if not files:
         endings = " ".join(FORMATS)

@@ -109,15 +109,17 @@ def open_embeddings(
             head = file.read(HEAD_BYTES)
             size = file.seek(0, os.SEEK_END)
     except FileNotFoundError:
-        raise EmbeddingsError(f"{name}: file not found") from None
+        raise EmbeddingsError(f"{name}: file not found; check its path") from None
     except PlaceError as error:
         raise EmbeddingsError(str(error)) from error
     except OSError as error:
-        raise EmbeddingsError(f"{name}: cannot be read: {error.strerror}") from error
+        raise EmbeddingsError(
+            f"{name}: cannot be read ({error.strerror}); check its path and permissions"
+        ) from error
     if not head:
         raise EmbeddingsError(f"{name}: is empty; write the embeddings again")
     if dim is not None and dim < 1:
-        raise EmbeddingsError(f"{name}: --dim {dim} must be at least 1")
+        raise EmbeddingsError(f"--dim {dim}: must be at least 1; pass the dimensions of {name}")
     if head.startswith(_NPY_MAGIC):
         return _map_npy(path, rows, dim, corpus)
     _refuse_other_files(name, head)
@@ -179,7 +181,9 @@ def write_embeddings(
     """
     name, suffix = str(path), PurePath(str(path)).suffix.lower()
     if _DTYPE_BY_SUFFIX.get(suffix, dtype) != dtype:
-        raise ValueError(f"{name}: the suffix {suffix} is not for {dtype}; use .npy or .raw")
+        raise ValueError(
+            f"{name}: the suffix {suffix} conflicts with --dtype {dtype}; use .npy or .raw"
+        )
     file_dtype = np.dtype(dtype).newbyteorder("<")
     written = 0
     with atomic_file(path) as temporary, open(temporary, "wb") as file:
@@ -261,7 +265,9 @@ def _raw_layout(
     )
     fits = f" (its size fits {fitting})" if fitting else ""
     if dim is None:
-        raise EmbeddingsError(f"{name}: has no header; pass --dim{fits}")
+        raise EmbeddingsError(
+            f"{name}: has no header, so its dimensions are unknown; pass --dim{fits}"
+        )
     for dtype in _RAW_DTYPES:
         if size == rows * dim * dtype.itemsize:
             return dtype, dim

@@ -280,7 +280,7 @@ def test_lines_that_are_not_pairs_keep_their_place(tmp_path: Path) -> None:
     problems = ["", "", "", "blank", "has 1 column, expected 2", "", "undecodable"]
     assert [pair.problem for pair in pairs] == problems
     assert pairs[4].raw == "only one"
-    source, target = write_sides(open_pairs(tmp_path / "a"), tmp_path / "sides")
+    source, target = write_sides(open_pairs(tmp_path / "a"), tmp_path / "sides", name="a")
     sides = [path.read_text(encoding="utf-8").split("\n") for path in (source, target)]
     assert list(zip(*sides, strict=True))[3:] == [
         ("", ""),
@@ -328,7 +328,7 @@ def test_bytes_that_are_not_utf_8_are_kept_and_never_a_pair(tmp_path: Path) -> N
     assert found["tsv"][1].raw == f"x\t{kept}"
     assert found["csv"][1].texts == found["zip"][1].texts == ("x", kept)
     assert found["csv"][2].texts == ("Ein\n\nSatz.", "B")
-    write_sides(open_pairs(tmp_path / "csv"), tmp_path / "sides")
+    write_sides(open_pairs(tmp_path / "csv"), tmp_path / "sides", name="csv")
     assert (tmp_path / "sides" / "target.txt").read_text(encoding="utf-8") == "A\n\nB\n"
 
 
@@ -346,8 +346,8 @@ def test_other_files_are_named(tmp_path: Path) -> None:
 
 def test_a_file_without_pairs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("\n \n")
-    with pytest.raises(CorpusError, match=r"no pairs found \(no pairs\); pass a file with"):
-        write_sides(open_pairs(tmp_path / "a"), tmp_path)
+    with pytest.raises(CorpusError, match=r"a: no pairs found \(no pairs\); pass a file with"):
+        write_sides(open_pairs(tmp_path / "a"), tmp_path, name="a")
 
 
 HOSTILE = st.text(
