@@ -145,9 +145,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     number_keys = {"vocabulary", "dim", *(["ngram_rows"] if format_name in SCHEMES else [])}
     other_keys = ["sha256", *(["apart"] if format_name == APART_FORMAT else [])]
     if missing := sorted({*number_keys, *other_keys} - config.keys()):
-        raise ValueError(
-            f"encoder {folder}: {CONFIG} lacks the key {', '.join(missing)}; copy it again"
-        )
+        raise ValueError(f"encoder {folder}: {CONFIG} lacks {', '.join(missing)}; copy it again")
     for key in sorted(number_keys):
         if not isinstance(config[key], int):
             raise ValueError(

@@ -111,7 +111,8 @@ def find_files(folder: Path, suffix: str) -> Files:
 
 def _list_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise ValueError(f"{folder}: folder not found; check its path")
+        is_file, missing = "is a file; pass its folder", "folder not found; check its path"
+        raise ValueError(f"{folder}: {is_file if folder.exists() else missing}")
     return sorted(folder.iterdir())
 
 
@@ -199,7 +200,7 @@ def _read_pairs(path: Path) -> Rows:
     for pair in pairs.read():
         if pair.texts is None or pair.problem not in ("", BLANK):
             raise ValueError(
-                f"{pair.place}: {pair.problem or 'has ids but no texts'}; correct or remove it"
+                f"{pair.place}: {pair.problem or 'has no texts'}; correct or remove it"
             )
         widths.add(width := pair.raw.count("\t") + 1 if pair.raw else 2)
         if len(widths) > 1 or width > 3:

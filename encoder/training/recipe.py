@@ -213,9 +213,9 @@ def _check_output(folder: Path) -> None:
     path = folder.absolute()
     ancestor = next(parent for parent in (path, *path.parents) if parent.exists())
     if not ancestor.is_dir():
-        raise ValueError(f"{folder}: {ancestor} is a file; name another folder with -o")
+        raise ValueError(f"-o {ancestor}: is a file; name a folder")
     if not os.access(ancestor, os.W_OK):
-        raise ValueError(f"{ancestor}: is not writable; check its permissions")
+        raise ValueError(f"-o {ancestor}: is not writable; check its permissions")
 
 
 def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:

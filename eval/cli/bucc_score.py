@@ -50,10 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _sides(args: argparse.Namespace) -> "tuple[SideFiles, SideFiles] | None":
     source, target = _side_files(args, "src"), _side_files(args, "tgt")
     if (source is None) != (target is None):
-        given, lacking = ("src", "tgt") if source else ("tgt", "src")
-        raise ValueError(
-            f"missing --{lacking}: pass it next to --{given}, or pass the sentences of neither side"
-        )
+        side = "tgt" if source else "src"
+        raise ValueError(f"missing --{side}; pass the sentences of both sides, or of neither")
     return (source, target) if source and target else None
 
 
@@ -64,7 +62,7 @@ def _side_files(args: argparse.Namespace, name: str) -> "SideFiles | None":
         raise ValueError(f"--{name} conflicts with --{name}-{other}; omit one of them")
     if (texts is None) != (ids is None):
         lacking, given = ("texts", "ids") if texts is None else ("ids", "texts")
-        raise ValueError(f"--{name}-{given} requires --{name}-{lacking}, line by line the same")
+        raise ValueError(f"--{name}-{given} requires --{name}-{lacking}; pass both files")
     return (joined,) if joined else (texts, ids) if texts else None
 
 

@@ -101,7 +101,7 @@ def calibrate(args: argparse.Namespace) -> int:
     from eval.runs.store import open_run
 
     if args.output.suffix != ".jsonl":
-        raise ValueError(f"{args.output}: is JSON lines; name an output in .jsonl")
+        raise ValueError(f"{args.output}: the output is JSON lines; name it with .jsonl")
     run = open_run(args.directory)
     if not len(run.pairs):
         raise ValueError(

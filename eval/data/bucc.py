@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.data.textfiles import choose, read_aligned
+from eval.data.textfiles import check_directory, choose, read_aligned
 from eval.metrics.bucc import IdPair, Ids
 from miner.storage.corpus.formats import format_of
 from miner.storage.corpus.reader import open_corpus
@@ -178,8 +178,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
     Raises:
         ValueError: ``directory`` is not a folder, or contains no complete split.
     """
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: folder not found; check its path")
+    check_directory(directory)
     pairs: dict[str, dict[str, BuccFiles]] = {}
     for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
         match = _GOLD.fullmatch(path.name)

@@ -37,6 +37,13 @@ def fingerprint(*paths: Path) -> str:
     return digest.hexdigest()[:8]
 
 
+def check_directory(directory: Path) -> None:
+    """Raise ValueError if ``directory`` is not a folder."""
+    if not directory.is_dir():
+        is_file, missing = "is a file; pass its folder", "folder not found; check its path"
+        raise ValueError(f"{directory}: {is_file if directory.exists() else missing}")
+
+
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
     """Return the entries of a folder whose whole name matches a pattern.
 
@@ -46,8 +53,7 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
     Raises:
         ValueError: ``directory`` is not a folder.
     """
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: folder not found; check its path")
+    check_directory(directory)
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}
     return {path: match for path, match in matches.items() if match}
 

@@ -118,8 +118,8 @@ def estimates_from_judge(run: Run) -> Estimates:
     """
     if run.probabilities is None:
         raise ValueError(
-            f"{run.directory}: scored by margin, so it has no error rates; rerun it with --score "
-            "words (nothing is searched again), or pass marked pairs with --known"
+            f"{run.directory}: a run scored by margin has no error rates; rerun with --score words "
+            "(nothing is searched again), or pass marked pairs with --known"
         )
     return Estimates(
         scores=run.pairs.score, probabilities=run.probabilities, floor=run.best_unwritten_score

@@ -75,10 +75,14 @@ def test_what_is_read_is_checked_and_nothing_else(tmp_path: Path) -> None:
     run = open_run(tmp_path)
     assert run.target.text(0) == "target 0"
     assert len(run.target.neighbours) == 2500
-    with pytest.raises(ArtefactError, match=r"target/00000/vectors.npy: checksum mismatch"):
+    with pytest.raises(
+        ArtefactError, match=r"target/00000/vectors.npy: was changed since it was written"
+    ):
         run.target.vectors()
     (tmp_path / "sentences/source/00001.parquet").write_bytes(b"damaged")
-    with pytest.raises(ArtefactError, match=r"source/00001.parquet: checksum mismatch"):
+    with pytest.raises(
+        ArtefactError, match=r"source/00001.parquet: was changed since it was written"
+    ):
         run.source.text(0)
 
 

@@ -128,7 +128,7 @@ def test_rounds_end_where_no_more_is_found(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--steps", "70"), "a bootstrap with steps 200 was started there, but this one has 70"),
+        (("--steps", "70"), "contains a bootstrap with steps 200, but this one has 70"),
         (("--src-lang", "qaz"), "name lacks the languages qaz-qay"),
         (("--known", "none"), "none: file not found"),
         (("--known", "qax"), "name lacks the languages qax-qay"),
