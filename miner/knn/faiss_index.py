@@ -139,7 +139,7 @@ def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
 
     Their ids are their positions. Raises ValueError, which names ``factory``, if FAISS fails.
     """
-    with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
+    with _one_line(f"--index {factory!r}: cannot be filled with {len(rows)} sentences"):
         if len(rows):
             index.add(rows)
 
@@ -207,14 +207,13 @@ def _gpus_work() -> bool:
 @cache
 def _warn_once(reason: str) -> None:
     logger.warning(
-        "--index: FAISS cannot use the GPU (%s), so the search on the CPU takes longer; install "
-        "faiss-gpu for this card",
+        "--index: FAISS cannot use the GPU (%s) and takes longer on the CPU; use exact or cells",
         reason,
     )
 
 
 def _reason_of(error: RuntimeError) -> str:
-    return re.split(r"\.\w+:\d+: (?:Error: )?", str(error))[-1]
+    return re.split(r"\.\w+:\d+: (?:Error: )?(?:'.*?' failed: )?", str(error))[-1].strip()
 
 
 def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (kinds differ in their parts)

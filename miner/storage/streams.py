@@ -93,6 +93,7 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
         except DAMAGE_ERRORS as error:
             cause = str(error).partition("\n")[0]
             if not compression:
+                cause = getattr(error, "strerror", None) or cause  # without "[Errno 5]"
                 raise CorpusError(f"{path}: cannot be read ({cause}); check its disk") from error
             raise CorpusError(
                 f"{path}: is not a whole {compression} file ({cause}); fetch or compress it again"

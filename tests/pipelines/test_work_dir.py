@@ -216,7 +216,7 @@ def test_a_damaged_artefact_is_refused_by_name(
     capsys.readouterr()
     assert mine_corpus(run) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"mine-corpus: error: {damaged}: checksum mismatch")
+    assert error.startswith(f"mine-corpus: error: {damaged}: was changed since it was written")
     assert error.count("\n") == 1
     assert f"delete the folder {damaged.parent} " in error
 

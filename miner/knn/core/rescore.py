@@ -106,8 +106,8 @@ def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
     bad = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
     if len(bad):
         raise ValueError(
-            f"{side} vectors: row {bad[0]} is zero or not finite ({len(bad)} such rows); remove "
-            "these sentences"
+            f"{side} row {bad[0]} is zero or not finite ({len(bad)} such rows); "
+            "remove these sentences"
         )
     return rows
 
@@ -119,7 +119,7 @@ def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
         ValueError: k is below 1, or the dimensions differ.
     """
     if k < 1:
-        raise ValueError(f"k is {k}; pass the number of neighbours, 1 or more")
+        raise ValueError(f"k is {k}; a neighbourhood needs at least 1 sentence")
     if source.shape[1] != target.shape[1]:
         raise ValueError(
             f"source vectors have {source.shape[1]} dimensions, target vectors {target.shape[1]}; "

@@ -109,8 +109,8 @@ def _tsv_records(path: AnyPath, number: int, first: str) -> Callable[[str], Reco
     if columns not in (2, 3):
         plural = "column" if columns == 1 else "columns"
         raise CorpusError(
-            f"{path} line {number}: {columns} {plural}, expected id TAB text or id TAB document "
-            "TAB text; if it is plain sentences, use --input-format lines"
+            f"{path}: line {number} has {columns} {plural}, expected id TAB text or "
+            "id TAB document TAB text; if it is plain sentences, use --input-format lines"
         )
 
     def record(line: str) -> Record | None:

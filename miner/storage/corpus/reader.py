@@ -246,7 +246,7 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
                 pairs[_pair(line)] = None
         except ValueError:
             raise CorpusError(
-                f"{path} line {number}: expected SOURCE TAB TARGET, maybe TAB SCORE, not "
+                f"{path} line {number}: expected SOURCE TAB TARGET, maybe TAB NUMBER, not "
                 f"{line[:60]!r}"
             ) from None
     if not pairs:

@@ -42,8 +42,8 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
     if lacking := next((code for code in given if code and tags and code not in tags), None):
         known = ", ".join(tags.values())
         raise CorpusError(
-            f"{path}: its first {SAMPLED_UNITS} units have no {lacking}, only {known}; pass two of "
-            "these as --src-lang and --tgt-lang"
+            f"{path}: its first {SAMPLED_UNITS} units have no text in {lacking!r}, only in "
+            f"{known}; pass two of these as --src-lang and --tgt-lang"
         )
     order = sorted(tags, key=lambda code: code != source)
     free = [code for code in order if code not in given]

@@ -119,7 +119,7 @@ def open_embeddings(
     if not head:
         raise EmbeddingsError(f"{name}: is empty; write the embeddings again")
     if dim is not None and dim < 1:
-        raise EmbeddingsError(f"--dim {dim}: must be at least 1; pass the dimensions of {name}")
+        raise EmbeddingsError(f"{name}: --dim {dim} must be at least 1; pass its dimensions")
     if head.startswith(_NPY_MAGIC):
         return _map_npy(path, rows, dim, corpus)
     _refuse_other_files(name, head)

@@ -201,7 +201,7 @@ def test_no_sets(tmp_path: Path, capsys: Captured) -> None:
     assert "lacks CR; omit it from --set" in refused(
         capsys, "senteval", tmp_path, "--set", "MR", "CR"
     )
-    assert "no bigram_shift.txt; omit --set BShift" in refused(
+    assert "lacks bigram_shift.txt; omit BShift from --set" in refused(
         capsys, "probe", tmp_path, "--set", "BShift"
     )
     assert "no XNLI" in refused(capsys, "nli", tmp_path, "--train", tmp_path / "MR.tsv")

@@ -165,7 +165,9 @@ def test_tmx(tmp_path: Path, encoding: str) -> None:
     ]
     with pytest.raises(CorpusError, match=r"has the languages en-US, DE, fr; choose two"):
         open_pairs(tmp_path / "a")
-    with pytest.raises(CorpusError, match=r"first units are not in it, only in en-US, DE, fr"):
+    with pytest.raises(
+        CorpusError, match=r"first 200 units have no text in 'it', only in en-US, DE, fr"
+    ):
         open_pairs(tmp_path / "a", languages=("it", None))
 
 
