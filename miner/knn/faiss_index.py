@@ -61,7 +61,7 @@ def check_index(text: str) -> None:
     """
     factory, colon, parameters = text.partition(":")
     refusal = (
-        f"--index {factory!r}: is unknown; use exact, auto, cells, or a FAISS factory string such "
+        f"--index {text!r}: is unknown; use exact, auto, cells, or a FAISS factory string such "
         "as IVF1024,Flat or HNSW32"
     )
     if re.search(r"[A-Za-z]0+(?!\d)", factory):

@@ -22,7 +22,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,14 +182,12 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
 
 
 class _Fields(dict[str, Any]):
-    """A JSON object of a file, which ValueError about a missing key names."""
+    """A JSON object in the file ``path``, which ValueError about a missing key names."""
 
-    def __init__(self, path: Place, values: Mapping[str, Any]) -> None:
-        super().__init__(values)
-        self._path = path
+    path: object = "a file of the work folder"
 
     def __missing__(self, key: str) -> Any:  # noqa: ANN401
-        raise ValueError(f"{self._path}: lacks the key {key!r}; {_RERUN}")
+        raise ValueError(f"{self.path}: lacks the key {key!r}; {_RERUN}")
 
 
 def read_json(path: Place) -> Any:  # noqa: ANN401 - JSON has values of many types
@@ -202,8 +199,14 @@ def read_json(path: Place) -> Any:  # noqa: ANN401 - JSON has values of many typ
         ValueError: The file is damaged, or has another JSON value.
         OSError: The file is missing, or cannot be read.
     """
+
+    def fields(values: dict[str, Any]) -> _Fields:
+        named = _Fields(values)  # without an argument more, as copies of it are made
+        named.path = path
+        return named
+
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), object_hook=partial(_Fields, path))
+        value = json.loads(path.read_text(encoding="utf-8"), object_hook=fields)
     except ValueError as error:
         raise ValueError(f"{path}: is damaged ({error}); {_RERUN}") from error
     if not isinstance(value, dict):

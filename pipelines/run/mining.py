@@ -96,7 +96,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
 def _limit(workers: int) -> int:
     if workers > (cores := usable_cores()):
         logger.warning(
-            "--workers %d exceeds the %d available cores, so %d are used", workers, cores, cores
+            "--workers %d exceeds the %d available cores; using %d", workers, cores, cores
         )
     return min(workers, cores)
 

@@ -198,12 +198,15 @@ def test_damaged_cells_are_refused_by_name(
 )
 def test_a_bad_name_of_cells_is_refused(run: list[str], refused: Refused, index: str) -> None:
     error = refused([*run, "--index", index])
-    assert f"index {index!r} is not a cell join; write 'cells', 'cells4096' or " in error
+    assert f"--index {index!r}: is unknown; write cells, cells4096 or " in error
 
 
 def test_more_cells_than_sentences_are_refused(run: list[str], refused: Refused) -> None:
     error = refused([*run, "--index", "cells91"])
-    assert "91 cells cannot be made of 90 sentences; use fewer cells, or --index exact" in error
+    assert (
+        "--index cells91: 90 sentences are fewer than its cells; use fewer cells, or --index exact"
+        in error
+    )
     assert mine_corpus([*run, "-q", "--index", "cells90"]) == 0
 
 

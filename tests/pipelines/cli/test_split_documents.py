@@ -59,7 +59,7 @@ def test_bad_input(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert adit(["split", *arguments]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("adit split: error: ")
-    assert line.endswith("none.txt: file not found")
+    assert line.endswith("none.txt: file not found; check its path")
     assert not list(tmp_path.glob("out*"))
 
 
