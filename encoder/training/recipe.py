@@ -18,6 +18,7 @@ from encoder.bag.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
+from encoder.training.architectures import check_dim
 from encoder.training.architectures.model import Trained
 from encoder.training.data import Rows, TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper, Measures, choose, held_out_error
@@ -62,6 +63,7 @@ def train_encoder(
     _check_output(output)
     options, objective = recipe.options, recipe.options.objective
     check_shares(options)
+    check_dim(options.architecture)
     texts, held_out = _read_texts(recipe)
     extra = read_beside(recipe.tasks)
     identity = _identity(recipe, [*texts, *extra], teacher, start, measures)

@@ -123,7 +123,7 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     check_kept(options)
     read = pairs.read()
     first = list(islice(read, FIRST_LINES))
-    rater = TextRater.fit(options, first)
+    rater = TextRater.fit(options, first, name=args.source)
     reasons: Counter[str] = Counter()
     wrong = 0.0
 

@@ -58,12 +58,12 @@ class TextRater:
     typical: Suspects
 
     @classmethod
-    def fit(cls, options: MiningOptions, first: Sequence[FilePair]) -> "TextRater":
-        """Build a rater from the first lines of a file of pairs.
+    def fit(cls, options: MiningOptions, first: Sequence[FilePair], *, name: object) -> "TextRater":
+        """Build a rater from the first lines of a file of pairs, called ``name`` in errors.
 
         CorpusError says that no line is a pair, ValueError that a language lacks a filter or words.
         """
-        run = _with_languages(options, first)
+        run = _with_languages(options, first, name)
         source, target = _usable_texts(run, first)[0]
         source, target = _take(source, target, ~same_texts(source, target))
         texts = _read(run, source, target)
@@ -120,13 +120,12 @@ class TextRater:
         return why.tolist()
 
 
-def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunContext:
+def _with_languages(options: MiningOptions, first: Sequence[FilePair], name: object) -> RunContext:
     run = RunContext(job_of(options))
     for side, texts in zip(SIDES, _usable_texts(run, first)[0], strict=True):
         if not texts:
-            file = first[0].place.rsplit(" ", 2)[0] if first else "PAIRS"  # before " line 1"
             raise CorpusError(
-                f"{file}: no pairs found in the first {len(first):,} lines; pass a file of pairs"
+                f"{name}: no pairs found in the first {len(first):,} lines; pass a file of pairs"
             )
         levels = escaped_levels(texts)
         shares = language_shares([unescape(text, levels) for text in texts])

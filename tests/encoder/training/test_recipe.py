@@ -212,6 +212,8 @@ BAD_OPTIONS = [
     ("--corpus-weight =1", "argument --corpus-weight: expected NAME=W"),
     ("--pairs xx-yy,aa-bb", "--pairs aa-bb: DATA has no such text; choose among xx-yy, zz-yy"),
     ("--pairs=", "--pairs : DATA has no such text; choose among xx-yy, zz-yy"),
+    ("--architecture bilstm --dim 7", "--dim 7: --architecture bilstm requires a multiple of 2; "),
+    ("--architecture transformer --dim 9", "--dim 9: --architecture transformer requires a mul"),
 ]
 
 
@@ -270,7 +272,7 @@ def test_a_folder_that_may_not_be_written_is_refused_at_once(
     forbidden: list[Path] = [tmp_path]
     monkeypatch.setattr("os.access", lambda path, mode: path not in forbidden)
     assert run(data, "-o", tmp_path / "enc") == 2
-    assert last_line(capsys) == f"{tmp_path}: is not writable; check its permissions"
+    assert last_line(capsys) == f"-o {tmp_path}: is not writable; check its permissions"
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_lines_that_are_not_utf_8_come_out_as_they_are(tmp_path: Path) -> None:
             ["--src-format=tsv", "-o", "out.tsv"],
             "-format requires TGT; for a file of pairs, use --input-format",
         ),
-        (["--columns=1,x", "-o", "out.tsv"], "no column 'x'; choose --columns among those"),
+        (["--columns=1,x", "-o", "out.tsv"], "no column 'x'; choose --columns among 1 to 4"),
     ],
 )
 def test_what_cannot_be_rated(

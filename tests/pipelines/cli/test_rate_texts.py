@@ -124,7 +124,7 @@ def test_no_more_than_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch)
     options = MiningOptions(
         source=source, target=target, output=Path("o"), work_dir=Path(), encoder="mini"
     )
-    rater = texts.TextRater.fit(options, list(itertools.islice(lines(), 20)))
+    rater = texts.TextRater.fit(options, list(itertools.islice(lines(), 20)), name="in.tsv")
     with using_threads(2):
         rated = rater.rate_lines(lines())
         assert [line.pair.texts for line in itertools.islice(rated, 25)] == sample_pairs()[:25]

@@ -258,8 +258,8 @@ def test_damage_in_a_zip_of_opus(tmp_path: Path, compression: int) -> None:
         (lines("{s}"), (), "no pairs found in its first lines; pass TSV, CSV"),
         (lines("s{n}\t{s}"), (), r"its 2 columns look like an id and a sentence; pass the nu"),
         (lines("{s}\t{t}\t{s}"), (), r"3 of its 3 columns look like text; .* --columns 2,3"),
-        (lines("{s}\t{t}"), ("1", "3"), r"no column '3'; choose --columns among those 1 to 2"),
-        ("src\ttgt\n" + lines("{s}\t{t}"), ("a", "src"), r"no column 'a'; .* named src, tgt"),
+        (lines("{s}\t{t}"), ("1", "3"), r"no column '3'; choose --columns among 1 to 2"),
+        ("src\ttgt\n" + lines("{s}\t{t}"), ("a", "src"), r"no column 'a'; .* the names src, tgt"),
         (lines("{s}\t{t}"), ("1",), r"--columns: expected two columns such as 3,4, not 1"),
         ("", (), None),
     ],
@@ -348,7 +348,7 @@ def test_other_files_are_named(tmp_path: Path) -> None:
 
 def test_a_file_without_pairs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("\n \n")
-    with pytest.raises(CorpusError, match=r"a: no pairs found \(no pairs\); pass a file with"):
+    with pytest.raises(CorpusError, match=r"a: no pairs found \(no line with text\); pass"):
         write_sides(open_pairs(tmp_path / "a"), tmp_path, name="a")
 
 
