@@ -64,8 +64,8 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
     """
     if len(text) < 2 * count:
         raise ValueError(
-            f"{text.name}: {len(text)} pairs are too few to hold out {count}; use more text, or "
-            "lower --held-out"
+            f"--held-out {count}: {text.name} has too few pairs, {len(text)}; lower it, or use "
+            "more text"
         )
     order = np.random.default_rng(seed).permutation(len(text))
     return text.take(np.sort(order[count:])), text.take(np.sort(order[:count]))

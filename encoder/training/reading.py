@@ -205,8 +205,8 @@ def _read_pairs(path: Path) -> Rows:
         widths.add(width := pair.raw.count("\t") + 1 if pair.raw else 2)
         if len(widths) > 1 or width > 3:
             raise ValueError(
-                f"{pair.place}: {width} columns; expected source, target and corpus, or source and "
-                "target in each line"
+                f"{pair.place}: the number of columns is {width}; expected source, target and "
+                "corpus, or source and target, in each line"
             )
         yield *pair.texts, pair.corpus or corpus
 
@@ -293,8 +293,8 @@ def parse_labelled(
     for number, row in rows:
         if len(row) <= max(columns):
             raise ValueError(
-                f"{path}:{number}: {len(row)} columns; expected a label and two sentences, in "
-                f"columns {', '.join(str(column + 1) for column in columns)}"
+                f"{path}:{number}: the number of columns is {len(row)}; expected a label and two "
+                f"sentences in columns {', '.join(str(column + 1) for column in columns)}"
             )
         label, first, second = (row[column] for column in columns)
         label = _LABEL_SPELLINGS.get(label, label)

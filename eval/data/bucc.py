@@ -133,8 +133,8 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
     for side, sentences, ids in zip(SIDES, sides or (), zip(*gold, strict=True), strict=False):
         if unknown := sorted(set(ids).difference(sentences.ids)):
             raise ValueError(
-                f"{path}: {len(unknown)} of its {side} ids are not among the {side} sentences, "
-                f"first {unknown[0]!r}; pass gold pairs of ids such as {sentences.ids[0]!r}"
+                f"{path}: the {side} id {unknown[0]!r} is not among the {side} sentences "
+                f"(such ids: {len(unknown)}); pass gold pairs of ids such as {sentences.ids[0]!r}"
             )
     return frozenset(gold)
 

@@ -96,7 +96,8 @@ def read_columns(
         where = f"{path} line {number}"
         if len(row) < min_columns:
             raise ValueError(
-                f"{where}: {len(row)} columns between tabs; expected {min_columns} or more"
+                f"{where}: the number of columns (between tabs) is {len(row)}; expected "
+                f"{min_columns} or more"
             )
         if part is not None and row[part] not in PARTS:
             raise ValueError(

@@ -23,8 +23,8 @@ def read_aligned(*paths: Path) -> list[list[str]]:
             raise ValueError(f"{path}: empty; expected one sentence per line")
         if len(lines) != len(texts[0]):
             raise ValueError(
-                f"{path}: {len(lines)} lines, but {paths[0]} has {len(texts[0])}; pass files whose "
-                "lines i belong together"
+                f"{path}: the number of lines is {len(lines)}, but {len(texts[0])} in {paths[0]}; "
+                "pass files whose lines i belong together"
             )
     return texts
 

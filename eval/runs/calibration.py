@@ -152,8 +152,8 @@ def read_labels(path: Place, run: Run) -> LabelledPairs:
     if not labels:
         first, second = next(iter(marks))
         raise ValueError(
-            f"{path}: none of its {len(marks)} pairs, such as {first!r} and {second!r}, is a pair "
-            f"of the run {run.directory}; pass marks of that run"
+            f"{path}: no marked pair, such as {first!r} and {second!r}, is a pair of the run "
+            f"{run.directory}; pass marks of that run"
         )
     positions, correct = zip(*labels, strict=True)
     return LabelledPairs(positions=np.array(positions), correct=np.array(correct))
@@ -192,8 +192,8 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     count, scores = len(labelled.positions), run.pairs.score
     if count < MIN_MARKS:
         raise ValueError(
-            f"--known: {count} marked pairs are too few to estimate error rates; mark {MIN_MARKS} "
-            "or more random pairs of the run"
+            f"--known: too few marked pairs, {count}, to estimate error rates; mark {MIN_MARKS} or "
+            "more random pairs of the run"
         )
     if run.probabilities is None:
         odds, prior = (scores - scores.mean()) / (scores.std() or 1.0), WIDE_PRIOR_PRECISION

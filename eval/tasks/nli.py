@@ -78,7 +78,8 @@ def _all_languages(path: Path) -> dict[str, Examples]:
     for number, row in enumerate(rows, start=2):
         if len(row) < len(header):
             raise ValueError(
-                f"{path} line {number}: {len(row)} columns; expected {len(header)}, as in line 1"
+                f"{path} line {number}: the number of columns is {len(row)}; expected "
+                f"{len(header)}, as in line 1"
             )
         rows_of.setdefault(row[language], []).append((number, row))
     return {

@@ -213,7 +213,8 @@ def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
         pairs = [line.split("\t") for line in read_lines(path)]
         if len(scores) != len(pairs):
             raise ValueError(
-                f"{path}: {len(pairs)} lines, but {gold} has {len(scores)}; expected as many"
+                f"{path}: the number of lines is {len(pairs)}, but {len(scores)} in {gold}; pass "
+                "files of the same pairs"
             )
         for number, pair in enumerate(pairs, start=1):
             if len(pair) < 2:

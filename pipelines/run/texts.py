@@ -125,7 +125,7 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair], name: obj
     for side, texts in zip(SIDES, _usable_texts(run, first)[0], strict=True):
         if not texts:
             raise CorpusError(
-                f"{name}: no pairs found in the first {len(first):,} lines; pass a file of pairs"
+                f"{name}: no pairs found until line {len(first):,}; pass a file of pairs"
             )
         levels = escaped_levels(texts)
         shares = language_shares([unescape(text, levels) for text in texts])

@@ -107,8 +107,8 @@ def pairs_of_sides(
         if None in lines:
             short, long = files if lines[0] is None else reversed(files)
             raise CorpusError(
-                f"{short}: has {number - 1:,} lines, but {long} has more; pass files whose lines i "
-                "translate each other"
+                f"{short}: ends after line {number - 1:,}, but {long} has more; pass files whose "
+                "lines i translate each other"
             )
         texts = lines[0][0], lines[1][0]
         problems = [(file, why) for file, (_, why) in zip(files, lines, strict=True)]

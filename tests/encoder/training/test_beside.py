@@ -238,7 +238,7 @@ def test_reading_labelled_pairs(tmp_path: Path) -> None:
         (f"{LABELLED}maybe\ta\tb\n", r"a\.tsv:4: unknown label 'maybe'; expected entailment"),
         (
             f"{LABELLED}neutral\ta\n",
-            r"a\.tsv:4: 2 columns; expected .* in columns 1, 2, 3",
+            r"a\.tsv:4: the number of columns is 2; expected .* in columns 1, 2, 3",
         ),
         ("neutral\ta\tb\n", "its labels are neutral; add pairs so that each of entail"),
         ("-\ta\tb\n", "its labels are none; add pairs"),

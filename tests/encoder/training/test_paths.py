@@ -288,7 +288,7 @@ def test_a_damaged_folder_is_refused(whole: Path, tmp_path: Path, lacking: str) 
             "paths, which trains no encoder of all languages; omit --task",
         ),
         (("--token-dropout", "0.1"), "conflicts with --objective paths; omit it"),
-        (("--held-out", "300"), "pairs are too few to hold out 300; use more text"),
+        (("--held-out", "300"), "--held-out 300: "),
     ],
 )
 def test_what_does_not_fit_is_one_line(

@@ -38,9 +38,12 @@ def test_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a\tb\tc\na\tb\n", " line 2: 2 columns; expected"),
-        ("a\tb\na\tb\tc\n", " line 2: 3 columns; expected source, target and corpus, or source"),
-        ("a\tb\tc\td\n", " line 1: 4 columns"),
+        ("a\tb\tc\na\tb\n", " line 2: the number of columns is 2; expected"),
+        (
+            "a\tb\na\tb\tc\n",
+            " line 2: the number of columns is 3; expected source, target and corpus, or source",
+        ),
+        ("a\tb\tc\td\n", " line 1: the number of columns is 4"),
         ("a\tb\tc\na\n", " line 2: has 1 column, expected at least 2"),
         ("a\tb\tc\n\n", " line 2: blank"),
         ("", ": no sentence pairs; expected one per line"),
@@ -182,7 +185,7 @@ def damaged_parquet(folder: Path) -> Path:
     [
         (
             lambda folder: write_moses(folder, "a\nb\n", "A\n"),
-            "News.de-en.en: has 1 lines, but ",
+            "News.de-en.en: ends after line 1, but ",
         ),
         (lambda folder: folder / "Gone.de-en.de", "Gone.de-en.de: file not found"),
         (damaged_parquet, "xx-yy.parquet: is not a whole Parquet file ("),

@@ -185,7 +185,7 @@ def test_golden_corrected(capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ["pairs.jsonl", "--gold", "gold", "--src", "en", "--tgt", "de"],
-            "gold: 3 of its source ids are not among the source sentences, first 'd1'",
+            "gold: the source id 'd1' is not among the source sentences (such ids: 3)",
         ),
         (
             ["pairs.tsv", "--gold", "gold", "--src", "en", "--tgt", "de"],

@@ -52,7 +52,9 @@ def test_bad_folders(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no language 'fr'; choose one of de$"):
         load_aligned(tmp_path, ["fr"])
     (tmp_path / "en.txt").write_text("one\n")
-    with pytest.raises(ValueError, match=r"en.txt: 1 lines, but .*de.txt has 2; pass files"):
+    with pytest.raises(
+        ValueError, match=r"en.txt: the number of lines is 1, but 2 in .*de.txt; pass files"
+    ):
         load_aligned(tmp_path)
     (tmp_path / "en.txt").write_text("")
     with pytest.raises(ValueError, match=r"en.txt: empty"):

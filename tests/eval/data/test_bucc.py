@@ -70,5 +70,5 @@ def test_missing_data(tmp_path: Path) -> None:
 
 def test_gold_ids_must_be_in_the_texts(tmp_path: Path) -> None:
     write_split(tmp_path, "de-en", "s", source="1\ta\n", target="2\tb\n", gold="1\t3\n")
-    with pytest.raises(ValueError, match=r"de-en.s.gold: 1 of its target ids .* first '3'"):
+    with pytest.raises(ValueError, match=r"de-en.s.gold: the target id '3' is not .*such ids: 1"):
         load_bucc(tmp_path, "de-en", "s")

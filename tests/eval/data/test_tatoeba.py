@@ -52,7 +52,10 @@ def test_missing_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("language", "message"),
     [
-        ("ber", r"tatoeba.ber-eng.eng: 2 lines, but .*tatoeba.ber-eng.ber has 1; pass files"),
+        (
+            "ber",
+            r"tatoeba.ber-eng.eng: the number of lines is 2, but 1 in .*ber-eng.ber; pass",
+        ),
         ("nds", "tatoeba.nds-eng.nds: empty"),
         ("fr", "no language 'fra'; choose one of ber, cmn, deu, nds"),
     ],

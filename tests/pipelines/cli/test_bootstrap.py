@@ -171,7 +171,7 @@ def test_too_few_pairs_to_train_on_are_refused(
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     (tmp_path / "first").symlink_to(place / "first")
     assert call(tmp_path, tmp_path / "out") == 2
-    assert "pairs are too few to hold out 50" in capsys.readouterr().err
+    assert "--held-out 50: " in capsys.readouterr().err
 
 
 def test_a_round_that_mines_no_pair_says_so(tmp_path: Path) -> None:
