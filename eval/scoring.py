@@ -63,7 +63,7 @@ def _read_scored_texts(path: Path) -> list[ScoredTexts]:
     rows = []
     for pair in read_pairs(path):
         if pair.texts is None:
-            raise ValueError(f"{pair.place}: no texts; --compat laser requires pairs with texts")
+            raise ValueError(f"{pair.place}: no texts; --compat laser requires them, so omit it")
         rows.append((_score(pair), *pair.texts))
     return rows
 

@@ -195,7 +195,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
     """Return ``pair``'s files in ``bucc_pairs``, or raise ValueError if none."""
-    return choose(bucc_pairs(directory), pair, f"{directory}: has no language pair")
+    return choose(bucc_pairs(directory), pair, f"{directory}: has no language pair", "--pair")
 
 
 def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:

@@ -58,12 +58,14 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
     return {path: match for path, match in matches.items() if match}
 
 
-def choose(choices: Mapping[str, Item], name: str, problem: str) -> Item:
+def choose(choices: Mapping[str, Item], name: str, problem: str, option: str = "") -> Item:
     """Return the item called ``name`` among ``choices``.
 
     Raises:
-        ValueError: It is missing. ``problem``, such as ``FOLDER: no pair``, begins the message.
+        ValueError: It is missing. ``problem``, such as ``FOLDER: no pair``, begins the message, and
+            ``option``, in which the name can be passed, ends it.
     """
     if name not in choices:
-        raise ValueError(f"{problem} {name!r}; choose one of {', '.join(choices)}")
+        by = f" with {option}" if option else ""
+        raise ValueError(f"{problem} {name!r}; choose one of {', '.join(choices)}{by}")
     return choices[name]

@@ -78,7 +78,8 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
     available = aligned_files(directory)
     requested = list(available) if languages is None else languages
     names = dict.fromkeys(name_of(name, available) for name in requested)
-    files = {name: choose(available, name, f"{directory}: no language") for name in names}
+    problem = f"{directory}: no language"
+    files = {name: choose(available, name, problem, "--lang") for name in names}
     texts = read_aligned(*files.values())
     return AlignedTexts(files=files, texts=dict(zip(files, texts, strict=True)))
 

@@ -113,6 +113,10 @@ def prepare(args: argparse.Namespace) -> Suite:
     curves: dict[str, Record] = {}
     first = next(iter(sets))
     classes = sorted({label for examples in sets.values() for label in examples.labels})
+    if len(classes) < 2:
+        raise ValueError(
+            f"{args.directory}: all sentences have the label {classes[0]!r}; pass 2 or more labels"
+        )
     classifier = CLASSIFIERS[args.classifier]
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
@@ -160,7 +164,8 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
     sets = load_topics(args.directory)
     first = args.train_lang or next(n for n in ("en", "eng_Latn", *sets) if n in sets)
     names = [name_of(name, sets) for name in (first, *(args.lang or sets))]
-    chosen = {name: choose(sets, name, f"{args.directory}: no language") for name in names}
+    problem = f"{args.directory}: no language"
+    chosen = {name: choose(sets, name, problem, "--lang") for name in names}
     for name, examples in chosen.items():
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():

@@ -119,7 +119,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     require("sklearn")
     part, tested = _load_xnli(args.directory)
     names = [name_of(name, tested) for name in args.lang or tested]
-    tested = {name: choose(tested, name, f"{args.directory}: no language") for name in names}
+    problem = f"{args.directory}: no language"
+    tested = {name: choose(tested, name, problem, "--lang") for name in names}
     if (args.head is None) != bool(args.train):
         if args.head:
             raise ValueError("--head conflicts with --train; omit one of them")

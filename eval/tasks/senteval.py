@@ -220,6 +220,8 @@ def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
             if len(pair) < 2:
                 raise ValueError(f"{path} line {number}: no tab; expected SENTENCE TAB SENTENCE")
         kept = [row for row, score in enumerate(scores) if score.strip()]  # others have no score
+        if not kept:
+            raise ValueError(f"{gold}: no scores; expected one per line, of the pairs in {path}")
         sides = tuple([pairs[row][side] for row in kept] for side in (0, 1))
         labels = [scores[row] for row in kept]
         sets[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path, gold])

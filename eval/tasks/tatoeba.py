@@ -43,7 +43,7 @@ def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
     ``language`` is an ISO 639 code. ValueError says that its files are missing or malformed.
     """
     files = tatoeba_languages(directory)
-    path = choose(files, iso_639_3(language), f"{directory}: no language")
+    path = choose(files, iso_639_3(language), f"{directory}: no language", "--lang")
     foreign, english = read_aligned(path, path.with_suffix(".eng"))
     return foreign, english
 

@@ -49,7 +49,7 @@ def test_bad_folders(tmp_path: Path) -> None:
         ValueError, match="no English text; add a file named by the language en or eng"
     ):
         english_of(["de"], tmp_path)
-    with pytest.raises(ValueError, match=r"no language 'fr'; choose one of de$"):
+    with pytest.raises(ValueError, match=r"no language 'fr'; choose one of de with --lang$"):
         load_aligned(tmp_path, ["fr"])
     (tmp_path / "en.txt").write_text("one\n")
     with pytest.raises(

@@ -57,7 +57,9 @@ def test_missing_split_and_pair_name_those_that_exist(bucc_dir: Path) -> None:
         ValueError, match=r"de-en lacks .* for the split 'dev'; choose one of sample, training$"
     ):
         load_bucc(bucc_dir, "de-en", "dev")
-    with pytest.raises(ValueError, match=r"no language pair 'xx-en'; choose one of de-en, fr-en$"):
+    with pytest.raises(
+        ValueError, match=r"no language pair 'xx-en'; choose one of de-en, fr-en with --pair$"
+    ):
         load_bucc(bucc_dir, "xx-en", "dev")
 
 

@@ -133,6 +133,8 @@ def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured)
     assert low < found["STS14"]["value"] < high
     write(folder / "STS.gs.b.txt", [("1",)] * 29 + [("high",)])
     assert "STS.gs.b.txt: the score 'high' of example " in shown_error(capsys, "senteval", tmp_path)
+    write(folder / "STS.gs.b.txt", [("",)] * 30)
+    assert "STS.gs.b.txt: no scores; expected one per line" in refused(capsys, "senteval", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -371,6 +373,9 @@ def test_reviews_are_positive_by_more_than_three_stars(tmp_path: Path, capsys: C
     assert len(found["en"]) == 2 * 97 and "7" not in found["en"].sides[0][0].split()[-1:]
     told = record(capsys, "classify", tmp_path, "--classifier", "mlp-512", "--lang", "de")
     assert told["figures"]["de"]["value"] > 0.9
+    for path in tmp_path.iterdir():
+        write(path, [("5", "a")] * 4)
+    assert "all sentences have the label 'positive'" in refused(capsys, "classify", tmp_path)
     write(tmp_path / "en.train.tsv", [("many", "a")])
     refusal = refused(capsys, "classify", tmp_path)
     assert "en.train.tsv: the score 'many' of example 1 is not a finite number" in refusal
