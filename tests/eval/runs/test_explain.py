@@ -1,5 +1,7 @@
 """mine-corpus why: what it says is so, for every pair of neighbours."""
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +113,18 @@ def test_bad_ids(
 ) -> None:
     assert adit(["why", str(finished_run / "work"), *ids]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_missing_key_is_named(
+    judged_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "work"
+    shutil.copytree(judged_run, work)
+    summary = json.loads((work / "run.json").read_text())
+    del summary["usual"]["weights"]
+    (work / "run.json").write_text(json.dumps(summary))
+    assert adit(["report", str(work), "-o", str(tmp_path / "report.html")]) == 2
+    assert f"{work}/run.json: lacks the key 'weights'; delete" in capsys.readouterr().err
 
 
 def test_a_judged_run(judged_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
