@@ -90,15 +90,10 @@ def _load(place: str) -> Model:
         HfApi().model_info(place, timeout=HUB_TIMEOUT)
     except Exception as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
-        if status in (401, 404) or isinstance(error, ValueError):  # lacking, or an impossible name
-            reason = (
-                "is neither a folder nor a public model on the Hugging Face hub; check its name"
-            )
-        else:
-            reason = (
-                "is not a folder, and the Hugging Face hub cannot be reached; check the network"
-            )
-        raise _NotFoundError(reason) from error
+        reason = "and the Hugging Face hub cannot be reached; check the network"
+        if status in (401, 404) or isinstance(error, ValueError):  # of an impossible name
+            reason = "nor a public model on the Hugging Face hub; check its name"
+        raise _NotFoundError(f"is not a folder, {reason}") from error
     return _model(place)
 
 

@@ -190,9 +190,7 @@ def hub(suspects: Suspects) -> Mask:
         ValueError: ``suspects.lists`` is empty.
     """
     if len(suspects.lists) != 2:
-        raise ValueError(
-            f"the filter 'hub' requires lists of 2 sides, not {len(suspects.lists)}; omit it"
-        )
+        raise ValueError(f"the filter 'hub' requires 2 lists, not {len(suspects.lists)}; omit it")
     source, target = suspects.lists
     return np.maximum(source, target) > MAX_LISTS
 
@@ -226,9 +224,7 @@ def check_filter_languages(names: Sequence[str], languages: Sequence[str | None]
     if "language" not in names:
         return
     if None in languages:
-        raise ValueError(
-            "--filters language: a language was not recognised; pass --src-lang and --tgt-lang"
-        )
+        raise ValueError("--filters language: unknown language; pass --src-lang and --tgt-lang")
     for code in languages:
         if known_label(code or "") is None:
             all_known = ", ".join(sorted(identifier().labels))

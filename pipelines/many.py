@@ -83,10 +83,8 @@ def _split_by_language(corpus: Place, work_dir: Place, input_format: str) -> dic
     artefact = produce(WorkFolder(work_dir).languages, key=key, write=write)
     counts = dict(artefact.facts)
     if rejected := counts.pop("", 0):
-        logger.warning(
-            "%s: rejected %s without a known code in 'language'; add it to mine them",
-            *(corpus, counted(rejected, "records")),
-        )
+        line = "%s: rejected %s without a code in 'language'; add it to mine them"
+        logger.warning(line, corpus, counted(rejected, "records"))
     return {name: artefact.folder / f"{name}.jsonl" for name in counts}
 
 

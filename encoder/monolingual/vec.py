@@ -69,11 +69,8 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
             f"{path}: has {lines_read:,} words, but its first line says {count:,}; copy it again"
         )
     if repeats or empty:
-        logger.warning(
-            "%s: skipped %d duplicate words and %d zero vectors; export the file again if it "
-            "should have none",
-            *(path, repeats, empty),
-        )
+        line = "%s: skipped %d duplicate words and %d zero vectors; export it again without them"
+        logger.warning(line, path, repeats, empty)
     if not words:
         raise ValueError(f"{path}: no word has a vector; pass a file with words and numbers")
     idf = np.log(np.arange(2, len(words) + 2)).astype(np.float32)

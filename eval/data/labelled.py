@@ -96,13 +96,10 @@ def read_columns(
         where = f"{path} line {number}"
         if len(row) < min_columns:
             raise ValueError(
-                f"{where}: the number of columns (between tabs) is {len(row)}; expected "
-                f"{min_columns} or more"
+                f"{where}: number of columns {len(row)}; expected {min_columns} or more"
             )
         if part is not None and row[part] not in PARTS:
-            raise ValueError(
-                f"{where}: unknown part {row[part][:40]!r}; expected {', '.join(PARTS)}"
-            )
+            raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")
     if not rows:
         raise ValueError(f"{path}: no examples; expected one per line")
     return _examples(path, rows, label, sides, part)

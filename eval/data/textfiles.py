@@ -38,7 +38,11 @@ def fingerprint(*paths: Path) -> str:
 
 
 def check_directory(directory: Path) -> None:
-    """Raise ValueError if ``directory`` is not a folder."""
+    """Check that a folder exists.
+
+    Raises:
+        ValueError: It does not, or is a file.
+    """
     if not directory.is_dir():
         is_file, missing = "is a file; pass its folder", "folder not found; check its path"
         raise ValueError(f"{directory}: {is_file if directory.exists() else missing}")

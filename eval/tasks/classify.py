@@ -107,7 +107,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the topics of the languages, as a suite."""
+    """Load the topics of the languages, as a suite.
+
+    Raises:
+        ValueError: Data are missing or malformed, or have a single label.
+    """
     require("sklearn")
     sets = _load(args)
     curves: dict[str, Record] = {}

@@ -77,10 +77,8 @@ def _all_languages(path: Path) -> dict[str, Examples]:
     rows_of: dict[str, list[tuple[int, Sequence[str]]]] = {}
     for number, row in enumerate(rows, start=2):
         if len(row) < len(header):
-            raise ValueError(
-                f"{path} line {number}: the number of columns is {len(row)}; expected "
-                f"{len(header)}, as in line 1"
-            )
+            counts = f"number of columns {len(row)}, but {len(header)} in line 1"
+            raise ValueError(f"{path} line {number}: {counts}; correct it")
         rows_of.setdefault(row[language], []).append((number, row))
     return {
         key: _examples(path, parse_labelled(path, columns, own)) for key, own in rows_of.items()

@@ -71,10 +71,7 @@ def prepare(args: argparse.Namespace) -> Suite:
         )
     sets = {name: _read(path) for name, path in paths.items() if path is not None}
     if not sets:
-        raise ValueError(
-            f"{args.directory}: contains no probing task; expected a file of SentEval, such as "
-            "bigram_shift.txt"
-        )
+        raise ValueError(f"{args.directory}: no probing task; expected files as bigram_shift.txt")
     classifier = CLASSIFIERS[args.classifier]()
     baselines = {name: _baselines(examples) for name, examples in sets.items()}
 
@@ -97,13 +94,9 @@ def _read(path: Path) -> Examples:
     examples = read_examples(path)
     for part in PARTS:
         if not examples.part(part).any():
-            raise ValueError(
-                f"{path}: no line of the part {part}; expected {', '.join(PARTS)} in column 1"
-            )
+            raise ValueError(f"{path}: no line begins with {part}; expected parts tr, va and te")
         if not any(map(str.strip, compress(examples.sides[0], examples.part(part)))):
-            raise ValueError(
-                f"{path}: all sentences of the part {part} are blank; expected them in column 3"
-            )
+            raise ValueError(f"{path}: all sentences of {part} are blank; write them in column 3")
     labels = defaultdict(set)
     for sentence, label in zip(*examples.sides, examples.labels, strict=True):
         labels[sentence].add(label)

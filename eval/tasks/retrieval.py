@@ -91,13 +91,9 @@ def _check(data: AlignedTexts, others: int | None, more: Texts, idf: Texts) -> N
     for option, texts in (("--more", more), ("--idf", idf)):
         if unknown := sorted(texts.keys() - {*names}):
             expected = ", ".join(sorted(names))
-            raise ValueError(
-                f"{option} {unknown[0]}=...: not a measured language; use one of {expected}"
-            )
+            raise ValueError(f"{option} {unknown[0]}=...: not measured; use one of {expected}")
     if idf and (lacking := sorted({*names} - idf.keys())):
-        raise ValueError(
-            f"--idf: no file of {lacking[0]}; add --idf {lacking[0]}=FILE, or omit it for all"
-        )
+        raise ValueError(f"--idf: no file of {lacking[0]}; add {lacking[0]}=FILE, or omit --idf")
     fewest = min(len(data.texts[name]) + len(more.get(name, ())) for name in names) - 1
     if others is not None and others > fewest:
         raise ValueError(

@@ -43,9 +43,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     scores = {path: examples.scores() for path, examples in pairs.items()}
     for path, values in scores.items():
         if len(set(values.tolist())) < 2:
-            raise ValueError(
-                f"{path}: all scores are {values[0]:g}; pass pairs with 2 or more different scores"
-            )
+            raise ValueError(f"{path}: all scores are {values[0]:g}; use 2 or more scores")
     requested = languages_of_sides(args)
     languages = {path: requested or _detect(path, file.sides) for path, file in pairs.items()}
 

@@ -30,10 +30,7 @@ def tatoeba_languages(directory: Path) -> dict[str, Path]:
     """
     matches = files_matching(directory, r"tatoeba\.(\w+)-eng\.\1")
     if not matches:
-        raise ValueError(
-            f"{directory}: contains no Tatoeba data; expected files such as tatoeba.deu-eng.deu "
-            "and tatoeba.deu-eng.eng"
-        )
+        raise ValueError(f"{directory}: no Tatoeba data; expected tatoeba.deu-eng.deu, .eng etc.")
     return {match[1]: path for path, match in matches.items()}
 
 

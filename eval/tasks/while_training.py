@@ -35,10 +35,8 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
             "another folder, or omit it"
         )
     if missing := sorted(_languages(pairs) - {*languages, "en"}):  # English is the other side
-        logger.warning(
-            "--tatoeba %s: no sentences of %s, which are not measured; add them if needed",
-            *(directory, ", ".join(missing)),
-        )
+        line = "--tatoeba %s: no sentences of %s, so errors in these are unknown; add sentences"
+        logger.warning(line, directory, ", ".join(missing))
 
     def take(encoder: Encoder) -> Mapping[str, float]:
         errors = {name: language_errors(encoder, name, *sides) for name, sides in texts.items()}

@@ -101,7 +101,7 @@ def _dictionary(path: Path, rows: Rows) -> WordPairs:
     for number, row in enumerate(rows, start=1):
         if len(row) < 2:
             raise ValueError(
-                f"{path} line {number}: expected a word and its translation, not {row[:1]}"
+                f"{path} line {number}: expected a word and its translation, not {row}"
             )
     kinds = [row[2] if len(row) > 2 else "" for row in rows]
     pairs = [(row[0], row[1]) for row in rows]

@@ -182,7 +182,7 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
 
 
 class _Fields(dict[str, Any]):
-    """A JSON object in the file ``path``, which ValueError about a missing key names."""
+    """A JSON object of a file, which errors about missing keys name."""
 
     path: object = "a file of the work folder"
 

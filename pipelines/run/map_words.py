@@ -100,9 +100,7 @@ def _read_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[I
     own, other = ({word: row for row, word in enumerate(side.words)} for side in (source, target))
     for number, line in enumerate(lines, start=1):
         if len(line) < 2:
-            raise ValueError(
-                f"{path} line {number}: expected a word and its translation, not {line[:1]}"
-            )
+            raise ValueError(f"{path} line {number}: expected a word and its translation")
     rows = [(own[one], other[two]) for one, two, *_ in lines if one in own and two in other]
     if not rows:
         raise ValueError(

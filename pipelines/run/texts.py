@@ -59,7 +59,7 @@ class TextRater:
 
     @classmethod
     def fit(cls, options: MiningOptions, first: Sequence[FilePair], *, name: object) -> "TextRater":
-        """Build a rater from the first lines of a file of pairs, called ``name`` in errors.
+        """Build a rater from the first lines of the file ``name`` of pairs.
 
         CorpusError says that no line is a pair, ValueError that a language lacks a filter or words.
         """

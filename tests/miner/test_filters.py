@@ -119,7 +119,7 @@ def test_hubs_on_either_side() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("hub", "requires lists of 2 sides, not 0"), ("language", "--src-lang")]
+    ("name", "message"), [("hub", "requires 2 lists, not 0"), ("language", "--src-lang")]
 )
 def test_facts_that_a_filter_lacks(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -149,7 +149,7 @@ def test_reasons() -> None:
         (
             ("language",),
             ("de", None),
-            "a language was not recognised; pass --src-lang and --tgt-lang",
+            "unknown language; pass --src-lang and --tgt-lang",
         ),
         (
             ("language",),

@@ -172,7 +172,7 @@ def test_raw_embeddings_need_the_right_dim(world: World, run: list[str], refused
     for short in ("src", "tgt"):
         np.load(world.path(f"{short}.npy")).tofile(world.path(f"{short}.raw"))
     raw = [argument.replace(".npy", ".raw") for argument in run]
-    assert "has no header, so its dimensions are unknown; pass --dim" in refused(raw)
+    assert "has no header with dimensions; pass --dim" in refused(raw)
     assert "check --dim" in refused([*raw, "--dim", "17"])
 
 
@@ -250,7 +250,7 @@ def test_a_work_dir_that_is_a_file(world: World, run: list[str], refused: Refuse
         (["src.txt", "-o", "."], ": is a folder; pass a file in it"),
         (["src.txt", "-o", "a.npy", "--encoder", "x"], "encoder 'x' is unknown; use best"),
         (["src.txt", "-o", "a.npy", "--encoder", "st:"], "encoder 'st:' is unknown; use best"),
-        (["src.txt", "-o", "a.f16"], "the suffix .f16 conflicts with --dtype float32"),
+        (["src.txt", "-o", "a.f16"], "the suffix conflicts with --dtype float32"),
     ],
 )
 def test_embed_corpus(

@@ -112,8 +112,8 @@ class _NotFoundError(Exception):
     ("error", "message"),
     [
         (ConnectionError("no route to the hub"), "the Hugging Face hub cannot be reached; check"),
-        (_NotFoundError(), "is neither a folder nor a public model on .*; check its name"),
-        (ValueError("a name with spaces"), "is neither a folder nor a public model on"),
+        (_NotFoundError(), "is not a folder, nor a public model on .*; check its name"),
+        (ValueError("a name with spaces"), "is not a folder, nor a public model on"),
     ],
 )
 def test_the_hub_is_asked_once(

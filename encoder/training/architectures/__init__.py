@@ -43,7 +43,7 @@ def make_model(options: TrainingOptions, features: Features) -> Model:
 
 
 def check_dim(kind: ArchitectureOptions) -> None:
-    """Check that the dimensions can be divided among directions, heads or levels.
+    """Check that directions, heads or levels can share ``dim``.
 
     Raises:
         ValueError: They cannot.

@@ -32,9 +32,8 @@ class Taught(Task):
         super().__init__()
         teacher = setting.teacher
         if teacher is None:
-            raise ValueError(
-                f"--objective {setting.options.objective.name} requires --teacher ENCODER"
-            )
+            name = setting.options.objective.name
+            raise ValueError(f"--objective {name} requires --teacher ENCODER")
         if teacher.dim != setting.dim:
             raise ValueError(
                 f"--dim {setting.dim}: the --teacher has {teacher.dim} dimensions; pass --dim "

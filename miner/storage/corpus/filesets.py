@@ -91,10 +91,8 @@ def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     files, others = folder_files(folder)
     if not files:
         others_note = f", only {summarise_names(others)}" if others else ""
-        raise CorpusError(
-            f"{folder}: folder contains no corpus files{others_note}; put text, JSON lines or "
-            "Parquet there"
-        )
+        remedy = "put text, JSON lines or Parquet there"
+        raise CorpusError(f"{folder}: folder contains no corpus files{others_note}; {remedy}")
     return files, others
 
 

@@ -56,10 +56,8 @@ class SplitCounts:
         top = self.languages.most_common(SHOWN_LANGUAGES)
         shares = ", ".join(f"{count / self.sentences:.0%} {language}" for language, count in top)
         languages = f" ({shares})" if shares else ""
-        documents, sentences = (
-            f"{count:,} {unit}{'s' * (count != 1)}"
-            for count, unit in ((self.documents, "document"), (self.sentences, "sentence"))
-        )
+        documents = f"{self.documents:,} document{'s' * (self.documents != 1)}"
+        sentences = f"{self.sentences:,} sentence{'s' * (self.sentences != 1)}"
         return f"{documents}, {sentences}{languages}{rejected}"
 
     @property

@@ -28,9 +28,7 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
             languages, or have other than two while one of ``languages`` is None.
     """
     if columns:
-        raise CorpusError(
-            f"--columns: {path} is TMX, which has no columns; use --src-lang and --tgt-lang"
-        )
+        raise CorpusError(f"--columns: {path} is TMX; use --src-lang and --tgt-lang")
     source = ""
     tags: dict[str, str] = {}  # by their language, in order
     for srclang, unit in islice(_units(path), SAMPLED_UNITS):

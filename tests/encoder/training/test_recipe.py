@@ -210,8 +210,8 @@ BAD_OPTIONS = [
     ("--corpus-weight a=nan", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight a", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight =1", "argument --corpus-weight: expected NAME=W"),
-    ("--pairs xx-yy,aa-bb", "--pairs aa-bb: DATA has no such text; choose among xx-yy, zz-yy"),
-    ("--pairs=", "--pairs : DATA has no such text; choose among xx-yy, zz-yy"),
+    ("--pairs xx-yy,aa-bb", "--pairs aa-bb: not in DATA; use xx-yy, zz-yy"),
+    ("--pairs=", "--pairs : not in DATA; use xx-yy, zz-yy"),
     ("--architecture bilstm --dim 7", "--dim 7: --architecture bilstm requires a multiple of 2; "),
     ("--architecture transformer --dim 9", "--dim 9: --architecture transformer requires a mul"),
 ]

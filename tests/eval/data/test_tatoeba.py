@@ -43,7 +43,7 @@ def test_codes_of_a_language() -> None:
 
 
 def test_missing_data(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no Tatoeba data; expected files such as"):
+    with pytest.raises(ValueError, match=r"no Tatoeba data; expected tatoeba"):
         tatoeba_languages(tmp_path)
     with pytest.raises(ValueError, match="nowhere: folder not found"):
         load_tatoeba(tmp_path / "nowhere", "de")

@@ -185,9 +185,9 @@ def test_retrieval_among_more_sentences(folder: Path, capsys: Captured) -> None:
     for wrong, problem in (
         (
             ("--more", f"fr={folder / 'more.de'}"),
-            "--more fr=...: not a measured language; use one of de, en",
+            "--more fr=...: not measured; use one of de, en",
         ),
-        (("--idf", f"de={folder / 'more.de'}"), "--idf: no file of en; add --idf en=FILE"),
+        (("--idf", f"de={folder / 'more.de'}"), "--idf: no file of en; add en=FILE"),
     ):
         assert run(*command, *wrong) == 2
         assert problem in capsys.readouterr().err

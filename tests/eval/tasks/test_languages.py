@@ -234,7 +234,7 @@ def test_the_languages_of_scored_pairs_are_seen_or_given(
     assert asked == ["de", "en"] and list(told["figures"]) == [f"{path} de-en"]
     assert "|languages:de-en|" in told["signature"]
     assert eval_encoder(["sts", str(path), "--lang", "de", "en", "fr"]) == 2
-    assert "--lang de en fr: 3 languages; pass one, or one per side" in capsys.readouterr().err
+    assert "--lang de en fr: pass one language, or one per side" in capsys.readouterr().err
     write(path, [(n % 6, f"{n} {n}", f"{n} 3") for n in range(30)])
     monkeypatch.setattr("eval.tasks.sts.seen_language", lambda texts: None)
     assert eval_encoder(["sts", str(path)]) == 2
@@ -270,4 +270,4 @@ def test_words_of_a_language_without_a_dictionary_are_refused(
 def test_equal_scores_correlate_with_nothing(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "pairs.tsv", [(1, "a", "b"), (1, "c", "d")])
     assert eval_encoder(["sts", str(tmp_path / "pairs.tsv")]) == 2
-    assert "pairs.tsv: all scores are 1; pass pairs with 2" in capsys.readouterr().err
+    assert "pairs.tsv: all scores are 1; use 2 or more" in capsys.readouterr().err

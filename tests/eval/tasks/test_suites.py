@@ -141,7 +141,7 @@ def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured)
     ("name", "arguments", "message"),
     [
         ("sick.en-nl-pt-ja.tsv", ("senteval",), "no column label, relatedness, split; expected"),
-        ("TREC/TREC_10.label", ("senteval",), "line 1: expected a label such as NUM:count, not ''"),
+        ("TREC/TREC_10.label", ("senteval",), "line 1: expected NUM:count or so, not ''"),
         ("xnli.test.tsv", ("nli", "--train", "x"), "line 1: no column language, gold_label"),
     ],
 )
@@ -196,13 +196,9 @@ def test_malformed_sets(
 
 
 def test_no_sets(tmp_path: Path, capsys: Captured) -> None:
-    assert "contains no set of SentEval; pass a folder with one of MR, CR" in refused(
-        capsys, "senteval", tmp_path
-    )
+    assert "no set of SentEval; pass one with MR, CR" in refused(capsys, "senteval", tmp_path)
     write(tmp_path / "MR.tsv", labelled(20))
-    assert "lacks CR; omit it from --set" in refused(
-        capsys, "senteval", tmp_path, "--set", "MR", "CR"
-    )
+    assert "lacks CR; omit it" in refused(capsys, "senteval", tmp_path, "--set", "MR", "CR")
     assert "lacks bigram_shift.txt; omit BShift from --set" in refused(
         capsys, "probe", tmp_path, "--set", "BShift"
     )
@@ -273,7 +269,7 @@ def test_probing(tmp_path: Path, capsys: Captured, caplog: pytest.LogCaptureFixt
     write(tmp_path / "bigram_shift.txt", blank)
     error = refused(capsys, "probe", tmp_path, "--set", "BShift")
     assert (
-        "bigram_shift.txt: all sentences of the part tr are blank; expected them in column 3"
+        "bigram_shift.txt: all sentences of tr are blank; write them in column 3"
         in error
     )
     write(tmp_path / "sentence_length.txt", [row for row in rows if row[0] != "va"])

@@ -94,8 +94,7 @@ def test_raw_floats_need_dim(tmp_path):
     path = tmp_path / "x.raw"
     path.write_bytes(VECTORS.tobytes())
     assert error_of(path, dim=None) == (
-        "has no header, so its dimensions are unknown; pass --dim (its size fits 6 for float32 or "
-        "12 for float16)"
+        "has no header with dimensions; pass --dim (its size fits 6 for float32 or 12 for float16)"
     )
 
 
@@ -146,7 +145,7 @@ def test_missing_empty_and_folder(tmp_path):
     assert error_of(tmp_path / "x.npy") == "file not found; check its path"
     (tmp_path / "x.npy").touch()
     assert error_of(tmp_path / "x.npy").startswith("is empty")
-    assert error_of(tmp_path) == "cannot be read (Is a directory); check its path and permissions"
+    assert error_of(tmp_path) == "cannot be read: Is a directory; pass a file in it"
 
 
 @pytest.mark.parametrize("dim", [0, -1])
