@@ -174,5 +174,5 @@ def test_vectors_that_grow_beyond_all_numbers_are_refused(tokenizer: Tokenizer) 
     rows = feature_rows(vocabulary.words, tokenizer, features)
     training = SkipGram(vocabulary, rows, len(features), OPTIONS)
     training.outputs[:] = np.inf
-    with pytest.raises(ValueError, match=r"--learning-rate 0\.05:  word vectors became infinite"):
+    with pytest.raises(ValueError, match=r"--learning-rate 0\.05: word vectors became infinite"):
         training.advance(lambda words: None)

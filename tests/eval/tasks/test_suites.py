@@ -268,12 +268,9 @@ def test_probing(tmp_path: Path, capsys: Captured, caplog: pytest.LogCaptureFixt
     blank = [(part, label, " " if part == "tr" else text) for part, label, text in rows]
     write(tmp_path / "bigram_shift.txt", blank)
     error = refused(capsys, "probe", tmp_path, "--set", "BShift")
-    assert (
-        "bigram_shift.txt: all sentences of tr are blank; write them in column 3"
-        in error
-    )
+    assert "bigram_shift.txt: all sentences of tr are blank; write them in column 3" in error
     write(tmp_path / "sentence_length.txt", [row for row in rows if row[0] != "va"])
-    assert "no line of the part va" in refused(capsys, "probe", tmp_path)
+    assert "no line begins with va" in refused(capsys, "probe", tmp_path)
 
 
 def inference(count: int) -> list[tuple[str, str, str]]:
