@@ -192,7 +192,7 @@ def test_padding() -> None:
     ],
 )
 def test_dimensions_that_an_architecture_cannot_have(architecture: str, dim: int) -> None:
-    with pytest.raises(ValueError, match=rf"^--dim {dim}: expected "):
+    with pytest.raises(ValueError, match=rf"^--dim {dim}: --architecture "):
         make_model(training_options(architecture=architecture, dim=dim), one_word_each(10))
 
 
