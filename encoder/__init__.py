@@ -101,10 +101,8 @@ def load_encoder(
         load = load_laser if kind == "laser" else load_laser3
         return load(Path(location), vocabulary, pretokenized, precision)
     if vocabulary is not None or pretokenized:
-        raise ValueError(
-            f"encoder {spec!r} has its own tokeniser; use --vocab and --pretokenized only with "
-            "laser: and laser3: encoders"
-        )
+        option = "--pretokenized" if vocabulary is None else "--vocab"
+        raise ValueError(f"{option} conflicts with encoder {spec!r}; omit it, or use LASER")
     if parts:
         return load_joined(parts, precision=precision)
     if kind == "st" and location:

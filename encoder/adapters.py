@@ -20,6 +20,10 @@ HUB_TIMEOUT = 5  # seconds
 Model = Any  # a model of the library, which is imported late
 
 
+class _NotFoundError(Exception):
+    """The model is neither a folder nor on the hub."""
+
+
 class SentenceTransformerEncoder(BaseEncoder):
     """An encoder that runs a model of sentence-transformers.
 
@@ -41,10 +45,13 @@ class SentenceTransformerEncoder(BaseEncoder):
             self._model = _load(place)
         except ModuleNotFoundError:
             raise
-        except Exception as error:  # the library passes on any error of the hub and of its parts
+        except _NotFoundError as error:
+            raise ValueError(f"encoder 'st:{place}' {error}") from error
+        except Exception as error:  # the library passes on any error of its parts
             reason = " ".join(str(error).split())[:200]
             raise ValueError(
-                f"encoder 'st:{place}' cannot be loaded: {reason}; check its name, or its files"
+                f"encoder 'st:{place}' cannot be loaded ({reason}); check that it is a model of "
+                "sentence-transformers, and complete"
             ) from error
         self._model.eval()
         self.precision: Precision = "float32" if precision == "auto" else precision
@@ -82,9 +89,11 @@ def _load(place: str) -> Model:
     try:  # once, because the library tries each file six times, for over a minute
         HfApi().model_info(place, timeout=HUB_TIMEOUT)
     except Exception as error:
-        raise ValueError(
-            f"it is not a folder and not in the cache, and the Hugging Face hub reports: {error}"
-        ) from error
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        reason = "and the Hugging Face hub cannot be reached; check the network"
+        if status in (401, 404) or isinstance(error, ValueError):  # of an impossible name
+            reason = "nor a public model on the Hugging Face hub; check its name"
+        raise _NotFoundError(f"is not a folder, {reason}") from error
     return _model(place)
 
 

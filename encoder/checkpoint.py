@@ -177,7 +177,7 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     """
     path = folder / HEAD
     if not path.is_file():
-        raise ValueError(f"{folder}: has no inference head; train one with --objective nli")
+        raise ValueError(f"{folder}: has no {HEAD}; pass one of adit train --objective nli")
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
@@ -185,7 +185,7 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     except SafetensorError as error:
         raise ValueError(f"{path}: is damaged; copy it again") from error
     if metadata.get(ENCODER) != read_config(folder)["sha256"]:
-        raise ValueError(f"{path}: belongs to another encoder; copy the folder again")
+        raise ValueError(f"{path}: belongs to another encoder; copy its whole folder again")
 
     def logits(rows: Matrix) -> Matrix:
         hidden = np.tanh(rows @ weights["0.weight"].T + weights["0.bias"])

@@ -60,14 +60,15 @@ def _parse_part(spec: str, part: str) -> Weighted:
     if not name:
         raise ValueError(f"encoder {spec!r} has an empty part; write A+B, such as 0.5*mini+use")
     if name == BEST:
-        raise ValueError(f"encoder {spec!r}: {BEST} cannot be joined; list the parts")
+        raise ValueError(f"encoder {spec!r}: {BEST} cannot be joined; write mini+use instead")
     try:
         weight = float(weight_text) if star else WEIGHTS.get(name, 1.0)
     except ValueError:
         weight = math.nan
     if not 0 < weight < math.inf:
         raise ValueError(
-            f"encoder {spec!r}: the weight {weight_text!r} of {name} must be finite and above 0"
+            f"encoder {spec!r}: the weight {weight_text!r} of {name} must be a number above 0, "
+            f"such as 0.5*{name}"
         )
     return Weighted(weight, name)
 

@@ -49,7 +49,7 @@ def _load_base(folder: Path, name: str, precision: Precision) -> Encoder:
 
         return load_networks(folder, name=name, precision=precision)
     if precision not in ("float32", "auto"):
-        raise ValueError(f"encoder {name!r} has no network; omit --precision {precision}")
+        raise ValueError(f"--precision {precision}: encoder {name!r} runs in float32 only; omit it")
     config, tokenizer, weights = read_folder(folder)
     ngram_rows = config["ngram_rows"]
     return BagEncoder(
@@ -66,8 +66,8 @@ def _read_facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
     teacher = config.get("facts", {}).get("teacher")
     if _digest(teacher) != _digest(encoder.name) or config["dim"] != encoder.dim:
         raise ValueError(
-            f"encoder {folder}: adds languages to {teacher}, not to {encoder.name}; move it to "
-            "another folder"
+            f"encoder {folder}: adds languages to {teacher}, but is in the folder of "
+            f"{encoder.name}; move it to the former's"
         )
     return config["facts"]
 

@@ -105,7 +105,7 @@ def _in_precision(
     if precision == "int8":
         if not isinstance(network, BiLSTM) or device.type != "cpu":
             raise ValueError(
-                "cannot run in int8, which needs a BiLSTM on a CPU; use --precision float32, "
+                "--precision int8 requires LASER1, LASER2 or a bilstm, on a CPU; use float32, "
                 "bfloat16 or auto"
             )
         from encoder.laser.int8 import Int8BiLSTM  # loads Numba

@@ -132,8 +132,6 @@ class _Kind(NamedTuple):
     times: int
 
     def new(self, vocabulary: int, dim: int, **more: int) -> dict[str, Tensor]:
-        if dim % self.times:
-            raise ValueError(f"--dim {dim}: expected a multiple of {self.times}")
         return dict(self.make(vocabulary, dim // self.times, **more).state_dict())
 
     def build(self, tensors: Tensors, *, dropout: float) -> SentenceNetwork:

@@ -154,8 +154,8 @@ def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> T
     network = build_network(config.get("architecture", "unnamed"), tensors)
     if network.vocabulary != pieces + 1:
         raise ValueError(
-            f"has {network.vocabulary} vectors for {pieces} pieces and an end, so weights and "
-            "tokeniser are from different trainings"
+            f"has {network.vocabulary} vectors, but {checkpoint.TOKENIZER} needs {pieces + 1}, so "
+            "they are from different trainings"
         )
     return network
 

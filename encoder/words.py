@@ -76,9 +76,9 @@ def word_encoders(
     for language in languages:
         coverage = find_coverage(coverages, language) if language else None
         if coverage is None or coverage.quality == "weak":
-            raise ValueError(
-                f"{'the encoder has' if encoder else 'precomputed embeddings have'} no word "
-                f"vectors, and {BUNDLED} does not cover {language or 'an unknown language'} well, "
-                "so only --score margin works"
+            why = (
+                f"{BUNDLED} does not cover {language} well" if language else "a language is unknown"
             )
+            having = f"encoder {encoder.name} has" if encoder else "embeddings have"
+            raise ValueError(f"{having} no word vectors, and {why}")
     return word_encoders(load_encoder(), languages)

@@ -48,9 +48,7 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
             sources_and_targets = zip(SIDES, pair.texts, ids_of, strict=True)
             pair_ids = [_ids_of_text(pair, *side) for side in sources_and_targets]
         elif pair.ids is None:
-            raise ValueError(
-                f"{pair.place}: a side has neither an id nor a text; pass pairs with one of them"
-            )
+            raise ValueError(f"{pair.place}: a side has neither an id nor a text; add one of them")
         elif all(pair.ids):
             pair_ids = [*pair.ids]
         else:
@@ -65,14 +63,14 @@ def _read_scored_texts(path: Path) -> list[ScoredTexts]:
     rows = []
     for pair in read_pairs(path):
         if pair.texts is None:
-            raise ValueError(f"{pair.place}: no texts; --compat laser requires pairs with texts")
+            raise ValueError(f"{pair.place}: no texts; --compat laser requires them, so omit it")
         rows.append((_score(pair), *pair.texts))
     return rows
 
 
 def _score(pair: FilePair) -> float:
     if pair.score is None:
-        raise ValueError(f"{pair.place}: no score; pass scored pairs")
+        raise ValueError(f"{pair.place}: no score; pass pairs with scores, such as adit's output")
     if math.isnan(pair.score) or pair.score == -math.inf:
         raise ValueError(f"{pair.place}: the score is {pair.score}; expected a number above -inf")
     return pair.score
@@ -81,7 +79,7 @@ def _score(pair: FilePair) -> float:
 def _ids_of_text(pair: FilePair, side: str, text: str, ids_of: Mapping[str, bucc.Ids]) -> bucc.Ids:
     if (ids := ids_of.get(text_key(text))) is None:
         raise ValueError(
-            f"{pair.place}: the {side} text is not among the {side} sentences: {text[:60]!r}; pass "
+            f"{pair.place}: the {side} text {text[:60]!r} is not among the {side} sentences; pass "
             "the sentences that the pairs were mined from"
         )
     return ids
@@ -107,7 +105,7 @@ class ScoringOptions:
     def __post_init__(self) -> None:
         has_threshold = isinstance(self.threshold, float) and self.threshold > -math.inf
         if self.gold is None and not (has_threshold and self.output is not None):
-            raise ValueError("missing --gold; only --threshold with --output works without it")
+            raise ValueError("missing --gold; pass it, or both --threshold and --output")
 
     def read_sides(self) -> Sides | None:
         """Read both sides by ``read_sentences``, or return None without ``sides``."""
@@ -163,7 +161,8 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     """
     if pairs_format(options.pairs) != ".tsv":
         raise ValueError(
-            f"{options.pairs}: --compat laser reads pairs in .tsv only; pass such a file"
+            f"{options.pairs}: --compat laser reads only .tsv; convert the pairs to it with "
+            "'adit convert', or omit --compat"
         )
     sides = options.read_sides()
     if sides is None:
@@ -185,8 +184,8 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
 
 def _missing_sides(path: Path) -> str:
     return (
-        f"{path}: contains texts, not ids; pass the sentences with ids as --src and --tgt, or as "
-        "--src-texts, --src-ids, --tgt-texts and --tgt-ids"
+        f"{path}: pairs have texts but no ids; pass the files of sentences with ids, as --src and "
+        "--tgt"
     )
 
 

@@ -21,6 +21,18 @@ Command: TypeAlias = Callable[..., int]  # takes arguments and a name, both opti
 AddArguments: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 
+_REMEDIES = {
+    errno.EACCES: "check its permissions",
+    errno.EDQUOT: "free space on its disk",
+    errno.EISDIR: "pass a file in it",
+    errno.ENOENT: "check its path",
+    errno.ENOSPC: "free space on its disk",
+    errno.ENOTDIR: "check its path",
+    errno.EPERM: "check its permissions",
+    errno.EROFS: "choose another disk",
+}
+
+
 def run_command(main: Callable[[], int], program: str) -> int:
     """Run ``main``, report errors of the user, and return an exit status.
 
@@ -183,12 +195,20 @@ def error_line(error: Exception) -> str:
     For a full disk without a known file, it lists the outputs and folders that may be on it.
     """
     if isinstance(error, MemoryError):
-        return f"out of memory: {error}".removesuffix(": ")
+        line = f"out of memory: {error}".removesuffix(": ")
+        return f"{line}; end other programs, or use less input"
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+        return f"{os.fsdecode(error.filename)}: {explain_errno(error)}"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         places = f"the output, --work-dir, standard output or {tempfile.gettempdir()}"
         return f"{os.strerror(error.errno)}; free space on the disk of {places}"
     if isinstance(error, OSError) and error.strerror is not None:
         return error.strerror
     return str(error)
+
+
+def explain_errno(error: OSError) -> str:
+    """Return the reason of an OSError and, for a common one, a remedy."""
+    reason = os.strerror(error.errno) if error.errno else str(error.strerror)
+    remedy = _REMEDIES.get(error.errno or 0)
+    return f"{reason}; {remedy}" if remedy else reason

@@ -190,7 +190,7 @@ def hub(suspects: Suspects) -> Mask:
         ValueError: ``suspects.lists`` are not two arrays.
     """
     if len(suspects.lists) != 2:
-        raise ValueError("the filter 'hub' requires the numbers of neighbour lists of both sides")
+        raise ValueError(f"the filter 'hub' requires 2 lists, not {len(suspects.lists)}; omit it")
     source, target = suspects.lists
     return np.maximum(source, target) > MAX_LISTS
 
@@ -223,12 +223,12 @@ def check_filter_languages(names: Sequence[str], languages: Sequence[str | None]
     if "language" not in names:
         return
     if None in languages:
-        raise ValueError("the filter 'language' requires --src-lang and --tgt-lang")
+        raise ValueError("--filters language: unknown language; pass --src-lang and --tgt-lang")
     for code in languages:
         if known_label(code or "") is None:
             all_known = ", ".join(sorted(identifier().labels))
             raise ValueError(
-                f"the filter 'language' does not support {code!r}; omit it, or use {all_known}"
+                f"--filters language: does not recognise {code!r}, only {all_known}; omit it"
             )
 
 

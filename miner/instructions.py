@@ -222,7 +222,8 @@ ASKED = os.environ.get(VARIABLE, "")
 def _chosen() -> InstructionSet | None:
     # ``VARIABLE`` requests a set. Numba caches compiled functions by CPU, so each set has its own.
     if ASKED and ASKED not in (*USABLE, NONE):
-        raise ValueError(f"{VARIABLE}={ASKED}: choose one of {', '.join((*USABLE, NONE))}")
+        known = ", ".join((*USABLE, NONE))
+        raise ValueError(f"{VARIABLE}={ASKED}: not available on this CPU; choose one of {known}")
     other = any(os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"))
     if ASKED == NONE or not USABLE or (other and not ASKED):
         return None

@@ -39,8 +39,8 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     count = len(starts) - 1
     if count > MAX_LANGUAGES:
         raise ValueError(
-            f"{count} languages: at most {MAX_LANGUAGES} can be clustered at once; omit "
-            "--multiway, or pass fewer languages"
+            f"--multiway: {count} languages, but at most {MAX_LANGUAGES} can be clustered; pass "
+            "fewer languages, or omit it"
         )
     of_language = np.repeat(np.arange(count), np.diff(starts))
     parents = np.arange(starts[-1])

@@ -59,7 +59,7 @@ def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str
         ValueError: A corpus is unreadable, a language is repeated, or there are fewer than two.
     """
     if not corpora.exists():
-        raise FileNotFoundError(f"{corpora}: file or folder not found")
+        raise FileNotFoundError(f"--languages {corpora}: file or folder not found; check its path")
     if corpora.is_dir():
         logger.info("%s", filesets.describe_languages(corpora))
         paths, _ = filesets.languages_of(corpora)
@@ -84,7 +84,8 @@ def _split_by_language(corpus: Place, work_dir: Place, input_format: str) -> dic
     artefact = produce(WorkFolder(work_dir).languages, key=key, write=write)
     counts = dict(artefact.facts)
     if rejected := counts.pop("", 0):
-        logger.warning("%s: rejected %s without a 'language'", corpus, counted(rejected, "records"))
+        line = "%s: rejected %s without a code in 'language'; add it to mine them"
+        logger.warning(line, corpus, counted(rejected, "records"))
     return {name: artefact.folder / f"{name}.jsonl" for name in counts}
 
 

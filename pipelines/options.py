@@ -244,10 +244,10 @@ def check_options(options: MiningOptions) -> None:
     """
     from miner.storage.pairs import check_output
 
-    choices.check_choice("margin", options.margin, choices.MARGINS)
+    choices.check_choice("--margin", options.margin, choices.MARGINS)
     check_kept(options)
-    choices.check_choice("order", options.order, choices.ORDERS)
-    choices.check_choice("retrieval", options.retrieval, choices.RETRIEVALS)
+    choices.check_choice("--order", options.order, choices.ORDERS)
+    choices.check_choice("--retrieval", options.retrieval, choices.RETRIEVALS)
     _check_search_precision(options.search_precision)
     if options.k < 1:
         raise ValueError(f"-k {options.k}: must be at least 1")
@@ -301,11 +301,12 @@ def check_kept(options: MiningOptions) -> None:
             f"--threshold {options.threshold}: no pair can score above it; pass a lower one"
         )
     for name in options.filters:
-        choices.check_choice("filter", name, (*choices.FILTERS, *choices.FILTER_SETS))
+        choices.check_choice("--filters", name, (*choices.FILTERS, *choices.FILTER_SETS))
     if options.score is not None:
         choices.check_choice("--score", options.score, choices.SCORES)
     if options.all and (options.fdr is not None or options.threshold != -math.inf):
-        raise ValueError("--all conflicts with --fdr and --threshold; omit --all, or the others")
+        other = "--threshold" if options.fdr is None else "--fdr"
+        raise ValueError(f"--all conflicts with {other}; omit one of them")
     if options.fdr is None:
         return
     if not 0 < options.fdr < 1:
@@ -357,11 +358,9 @@ def _check_sides(options: MiningOptions) -> None:
             "own translation; pass two corpora"
         )
     if len(vectors) == 1:
-        flag = "--src-embeddings" if options.source.embeddings else "--tgt-embeddings"
-        raise ValueError(
-            f"{flag} requires the embeddings of the other side, because both sides need vectors of "
-            "one encoder; pass both files"
-        )
+        flags = ["--src-embeddings", "--tgt-embeddings"]
+        flag, other = flags if options.source.embeddings else reversed(flags)
+        raise ValueError(f"{flag} requires {other}, of the same encoder; pass both files, or none")
     if vectors and same_file(*vectors):
         raise ValueError(f"{vectors[0]}: both sides have the same vectors; pass one file per side")
     if (dim := options.source.dim) is not None and dim < 1:
@@ -382,7 +381,7 @@ def check_files(inputs: Sequence[Place], output: Place) -> None:
         if path.is_dir():
             raise IsADirectoryError(f"{path}: is a folder; pass a file in it")
         if not path.exists():
-            raise FileNotFoundError(f"{path}: file not found")
+            raise FileNotFoundError(f"{path}: file not found; check its path")
         if not path.is_file():
             raise ValueError(
                 f"{path}: must be a regular file, because it is read more than once; save it first"

@@ -84,9 +84,10 @@ class LogLines(Meter):
             logger.info("%s: %s%s, %.3g/s%s", self._name, progress, units, rate, remaining)
 
     def close(self) -> None:
-        """Log the units counted and the seconds, both since ``begin``."""
-        done = counted(self._done - self._before, self._unit)
-        logger.info("%s: %s in %.1f s", self._name, done, time.monotonic() - self._start)
+        """Log the units counted and the seconds, both since ``begin``, if any."""
+        if done := self._done - self._before:
+            seconds = time.monotonic() - self._start
+            logger.info("%s: %s in %.1f s", self._name, counted(done, self._unit), seconds)
 
 
 class Monitor:

@@ -45,7 +45,8 @@ def files_of(language: str) -> list[str]:
     )
     if len(laser3_names) > 1:
         raise ValueError(
-            f"language {language!r} has several encoders; use one of {' and '.join(laser3_names)}"
+            f"language {language!r}: LASER has several encoders; pass one of "
+            f"{', '.join(laser3_names)}"
         )
     if laser3_names:
         stem = f"laser3-{laser3_names[0]}.v1"
@@ -54,8 +55,8 @@ def files_of(language: str) -> list[str]:
     if laser2_names:
         return [f"{SHARED}.pt", f"{SHARED}.spm"]
     raise ValueError(
-        f"LASER has no encoder for the language {language!r}; pass an ISO 639 code (de, swh) or "
-        "a FLORES code (wol_Latn)"
+        f"language {language!r}: LASER has no encoder; pass the ISO 639 code of another language, "
+        "such as de, or use --encoder best"
     )
 
 
@@ -102,7 +103,9 @@ def _download_part(address: str, target: Path) -> Path:
     try:
         head = urllib.request.Request(address, method="HEAD")
         with urllib.request.urlopen(head, timeout=TIMEOUT_SECONDS) as answer:
-            size = int(answer.headers["Content-Length"])
+            if (length := answer.headers["Content-Length"]) is None:
+                raise HTTPException("the server states no length")
+            size = int(length)
             version = hashlib.sha256(str(answer.headers["ETag"]).encode()).hexdigest()[:8]
         # Parts of another version at the address are never completed with parts of this one.
         part = target.with_name(f"{target.name}.{version}.part")
@@ -114,10 +117,11 @@ def _download_part(address: str, target: Path) -> Path:
                     shutil.copyfileobj(answer, stream)
     except (
         *(urllib.error.URLError, HTTPException, TimeoutError, ConnectionError),
-        *(TypeError, ValueError),  # without a header, or a scheme
+        ValueError,  # without a scheme
     ) as error:
+        cause = getattr(getattr(error, "reason", None), "strerror", None) or error
         raise ValueError(
-            f"{address}: cannot be fetched ({error}); check --url and the network, and rerun to "
+            f"{address}: cannot be fetched ({cause}); check --url and the network, and rerun to "
             "resume"
         ) from error
     if (received := part.stat().st_size) != size:

@@ -52,7 +52,7 @@ def read_torch_file(path: Path) -> dict[str, Any]:
         ValueError: The file is missing, damaged, not a mapping, or contains more than data.
     """
     if not path.is_file():
-        raise ValueError(f"{path}: checkpoint file not found")
+        raise ValueError(f"{path}: file not found; pass the .pt file of a LASER encoder")
     try:
         with (
             torch.serialization.safe_globals([argparse.Namespace, *_NODES, *_TYPES]),
@@ -63,8 +63,8 @@ def read_torch_file(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: {_reason(error)}") from error
     if not isinstance(content, dict):
         raise ValueError(
-            f"{path}: contains a {type(content).__name__}, not a mapping; expected a checkpoint as "
-            "LASER publishes it"
+            f"{path}: contains a {type(content).__name__}, not a dict as LASER's files; pass a "
+            "LASER encoder"
         )
     return {str(key): to_plain(value) for key, value in content.items()}
 
@@ -196,10 +196,8 @@ def _encoder(
 
 def _part(path: Path, content: Mapping[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(content.get(key), dict):
-        kind = "lacks" if key not in content else "has no mapping as"
-        raise ValueError(
-            f"{path}: {kind} its part {key!r}; expected a checkpoint as LASER publishes it"
-        )
+        kind = "lacks" if key not in content else "has no dict as"
+        raise ValueError(f"{path}: {kind} the part {key!r} of LASER's files; pass a LASER encoder")
     return content[key]
 
 

@@ -86,8 +86,8 @@ def _read_fields(path: Path, count: int) -> list[list[str]]:
     for number, row in enumerate(rows, start=1):
         if len(row) != count:
             raise ValueError(
-                f"{path}: line {number} has {len(row)} fields, not {count}, as fastBPE "
-                "writes; download it again"
+                f"{path} line {number}: {len(row)} fields between spaces, not {count}; download it "
+                "again"
             )
     return rows
 
@@ -133,7 +133,7 @@ def read_cvocab(path: Path) -> dict[str, int]:
             its line ends with ``#fairseq:overwrite``.
     """
     if not path.is_file():
-        raise ValueError(f"{path}: vocabulary file not found; pass it with --vocab")
+        raise ValueError(f"--vocab {path}: file not found; pass the encoder's .cvocab file")
     ids: dict[str, int] = {}
     for row, line in enumerate(_lines(path)):
         try:
@@ -142,12 +142,13 @@ def read_cvocab(path: Path) -> dict[str, int]:
             int(count)
         except ValueError:
             raise ValueError(
-                f"{path}: line {row + 1} is not a token and a count; pass a .cvocab file"
+                f"{path} line {row + 1}: expected a token and a count, not "
+                f"{line[:60].decode(errors='replace')!r}; pass the "
+                "encoder's .cvocab file"
             ) from None
         if (token in ids or token in SPECIAL) and not line.endswith(OVERWRITE.encode()):
             raise ValueError(
-                f"{path}: line {row + 1} repeats the token {token!r} (a .cvocab file omits special "
-                "tokens); download it again"
+                f"{path} line {row + 1}: duplicate or special token {token!r}; download it again"
             )
         ids[token] = len(SPECIAL) + row
     return ids
@@ -191,7 +192,7 @@ def read_pieces(path: Path) -> Split:
     import sentencepiece
 
     if not path.is_file():
-        raise ValueError(f"{path}: SentencePiece model not found; pass it with --vocab")
+        raise ValueError(f"--vocab {path}: file not found; pass the encoder's .spm or .fcodes file")
     try:  # without a byte, a model that fails later
         processor = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes() or b"\0")
     except RuntimeError as error:

@@ -73,7 +73,8 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
     frequent = sorted(np.flatnonzero(counts >= min_count), key=lambda n: (-counts[n], names[n]))
     if len(frequent) < 2:
         raise ValueError(
-            f"fewer than 2 words occur {min_count} times; use more text, or lower --min-count"
+            f"--min-count {min_count}: fewer than 2 words are so frequent in this text; lower it, "
+            "or use more text"
         )
     order = np.array(frequent[:MAX_WORDS])
     new_numbers = np.full(len(numbers), -1, dtype=np.int32)
@@ -150,7 +151,8 @@ class SkipGram:
             progress(int(offsets[-1] - offsets[0]))
         if not np.isfinite(self.inputs).all():
             raise ValueError(
-                f"training diverged; restart with --learning-rate below {options.learning_rate}"
+                f"--learning-rate {options.learning_rate}: word vectors became infinite; pass a "
+                "lower one"
             )
         self.epoch += 1
 

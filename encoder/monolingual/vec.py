@@ -59,15 +59,18 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
                 if len(words) == most:
                     break
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error}); convert it with iconv") from error
+        raise ValueError(
+            f"{path} line {lines_read + 2}: not UTF-8 ({error.reason}); convert the file with iconv"
+        ) from error
     except FileNotFoundError as error:
-        raise ValueError(f"{path}: file not found") from error
+        raise ValueError(f"{path}: file not found; check its path") from error
     if lines_read != count and (len(words) < most or lines_read > count):
         raise ValueError(
             f"{path}: has {lines_read:,} words, but its first line says {count:,}; copy it again"
         )
     if repeats or empty:
-        logger.warning("%s: %d duplicate words and %d zero vectors skipped", path, repeats, empty)
+        line = "%s: skipped %d duplicate words and %d zero vectors; export it again without them"
+        logger.warning(line, path, repeats, empty)
     if not words:
         raise ValueError(f"{path}: no word has a vector; pass a file with words and numbers")
     idf = np.log(np.arange(2, len(words) + 2)).astype(np.float32)

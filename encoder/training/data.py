@@ -64,8 +64,8 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
     """
     if len(text) < 2 * count:
         raise ValueError(
-            f"{text.name}: {len(text)} pairs are too few to hold out {count}; use more text, or "
-            "lower --held-out"
+            f"--held-out {count}: {text.name} has too few pairs, {len(text)}; lower it, or use "
+            "more text"
         )
     order = np.random.default_rng(seed).permutation(len(text))
     return text.take(np.sort(order[count:])), text.take(np.sort(order[:count]))
@@ -116,7 +116,7 @@ def join_targets(texts: Texts) -> list[ParallelText]:
     languages = sorted({text.name.partition("-")[2] for text in texts})
     if len(languages) > 1:
         raise ValueError(
-            f"N-way text needs one common target language, but these pairs have "
+            f"--objective paths requires one common target language, but the pairs have "
             f"{', '.join(languages)}; choose pairs with --pairs"
         )
     # The first row of each sentence, which overwrites later ones here.
@@ -133,8 +133,8 @@ def join_targets(texts: Texts) -> list[ParallelText]:
     if not rows:
         names = ", ".join(text.name for text in texts)
         raise ValueError(
-            f"{names}: share no target sentence, so they are not N-way text; choose others with "
-            "--pairs"
+            f"{names}: no target sentence is in all of them, as --objective paths requires; choose "
+            "others with --pairs"
         )
     return [text.take(column) for text, column in zip(texts, np.array(rows).T, strict=True)]
 

@@ -97,7 +97,8 @@ class Training:
         self._bfloat16, on_cpu = options.precision == "bfloat16", self._device.type == "cpu"
         if self._bfloat16 and on_cpu and not torch_private.has_bfloat16_products():
             logger.warning(
-                "--precision bfloat16: this CPU has no AVX-512 BF16, so float32 is probably faster"
+                "--precision bfloat16: this CPU has no instructions for it, so training is slow; "
+                "use float32"
             )
         self._modules = nn.ModuleDict({"model": model, "task": task.to(self._device)})
         self._by_sgd = options.objective.schedule == "sgd"
@@ -173,7 +174,7 @@ class Training:
         try:
             self._modules.load_state_dict({name: tensors[name] for name in expected})
         except (KeyError, RuntimeError) as error:
-            raise ValueError("the checkpoint belongs to another model") from error
+            raise ValueError("is the checkpoint of another network") from error
         for number, optimizer in enumerate(self._optimizers):
             moments: dict[int, dict[str, Any]] = {}
             for full_name, tensor in tensors.items():

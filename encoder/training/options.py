@@ -405,7 +405,7 @@ def training_options(
     ]
     for name in values:
         raise ValueError(
-            f"--{name.replace('_', '-')} conflicts with --architecture {architecture} and "
+            f"--{name.replace('_', '-')} does not apply to --architecture {architecture} with "
             f"--objective {objective}; omit it"
         )
     made = {"architecture": parts[0](**chosen[0]), "objective": parts[1](**chosen[1])}
@@ -505,15 +505,18 @@ class Recipe(ValidatedOptions):
             if objective.one_sided or objective.apart:
                 raise ValueError(
                     f"--task {task.name} conflicts with --objective {objective.name}, which trains "
-                    "no encoder of all languages; omit the task"
+                    "no encoder of all languages; omit --task"
                 )
         if objective.apart and self.pair_weights:
             raise ValueError(
-                f"--objective {objective.name} samples all languages equally; omit --pair-weight"
+                f"--pair-weight conflicts with --objective {objective.name}, which samples all "
+                "languages equally; omit it"
             )
         for name, weight in self.pair_weights.items():
             if name not in self.files:
                 known = ", ".join(self.files)
-                raise ValueError(f"--pair-weight {name}: is not trained on; choose among {known}")
+                raise ValueError(
+                    f"--pair-weight {name}: the training has no such text; choose among {known}"
+                )
             if not 0 < weight < math.inf:
                 raise ValueError(f"--pair-weight {name}={weight}: expected a finite number above 0")

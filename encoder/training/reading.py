@@ -111,7 +111,8 @@ def find_files(folder: Path, suffix: str) -> Files:
 
 def _list_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise ValueError(f"{folder}: folder not found")
+        is_file, missing = "is a file; pass its folder", "folder not found; check its path"
+        raise ValueError(f"{folder}: {is_file if folder.exists() else missing}")
     return sorted(folder.iterdir())
 
 
@@ -164,8 +165,9 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     pairs = [row for row in rows if row[2] not in exclude]
     if not pairs:
         names_of_files = ", ".join(map(str, files))
-        exclusion = f" after excluding {', '.join(sorted(exclude))}" if exclude else ""
-        raise ValueError(f"{names_of_files}: no sentence pairs left{exclusion}; use other text")
+        excluding = f"--exclude {','.join(sorted(exclude))} leaves no pair; exclude fewer corpora"
+        why = excluding if rows else "no sentence pairs; expected one per line"
+        raise ValueError(f"{names_of_files}: {why}")
     source, target, corpus = (list(column) for column in zip(*pairs, strict=True))
     excluded = exclude.intersection(row[2] for row in rows)
     name = _split(files[0])[1]
@@ -203,8 +205,8 @@ def _read_pairs(path: Path) -> Rows:
         widths.add(width := pair.raw.count("\t") + 1 if pair.raw else 2)
         if len(widths) > 1 or width > 3:
             raise ValueError(
-                f"{pair.place}: {width} columns; expected source, target and corpus, or source and "
-                "target in each line"
+                f"{pair.place}: the number of columns is {width}; expected source, target and "
+                "corpus, or source and target, in each line"
             )
         yield *pair.texts, pair.corpus or corpus
 
@@ -239,7 +241,8 @@ def read_successors(name: str, files: Files) -> ParallelText:
                 pairs.setdefault(after, before)
     if not pairs:
         raise ValueError(
-            f"{files[0].parent}: no consecutive lines that differ; expected longer documents"
+            f"{files[0].parent}: no document has two different lines in a row; expected a sentence "
+            "per line, in the order of documents"
         )
     source = list(pairs.values())
     return ParallelText(name=name, source=source, target=[*pairs], corpus=[name] * len(pairs))
@@ -255,8 +258,8 @@ def read_labelled(name: str, files: Files) -> ParallelText:
     labels, first, second = ([row[column] for row in rows] for column in range(3))
     if set(labels) != set(INFERENCE_LABELS):
         raise ValueError(
-            f"{files[0].parent}: has pairs labelled {', '.join(sorted(set(labels))) or 'nothing'}; "
-            f"pairs of each label are needed: {', '.join(INFERENCE_LABELS)}"
+            f"{files[0].parent}: its labels are {', '.join(sorted(set(labels))) or 'none'}; add "
+            f"pairs so that each of {', '.join(INFERENCE_LABELS)} occurs"
         )
     return ParallelText(name=name, source=first, target=second, corpus=labels)
 
@@ -291,14 +294,14 @@ def parse_labelled(
     for number, row in rows:
         if len(row) <= max(columns):
             raise ValueError(
-                f"{path}:{number}: {len(row)} columns; expected a label and two sentences, in "
-                f"columns {', '.join(str(column + 1) for column in columns)}"
+                f"{path}:{number}: the number of columns is {len(row)}; expected a label and two "
+                f"sentences in columns {', '.join(str(column + 1) for column in columns)}"
             )
         label, first, second = (row[column] for column in columns)
         label = _LABEL_SPELLINGS.get(label, label)
         if label not in (*INFERENCE_LABELS, "-"):
             expected = ", ".join(INFERENCE_LABELS)
-            raise ValueError(f"{path}:{number}: label {label[:40]!r}; expected {expected}")
+            raise ValueError(f"{path}:{number}: unknown label {label[:40]!r}; expected {expected}")
         if label != "-":
             labelled_pairs.append((label, first, second))
     return labelled_pairs

@@ -18,6 +18,7 @@ from encoder.bag.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
+from encoder.training.architectures import check_dim
 from encoder.training.architectures.model import Trained
 from encoder.training.data import Rows, TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper, Measures, choose, held_out_error
@@ -62,6 +63,7 @@ def train_encoder(
     _check_output(output)
     options, objective = recipe.options, recipe.options.objective
     check_shares(options)
+    check_dim(options.architecture)
     texts, held_out = _read_texts(recipe)
     extra = read_beside(recipe.tasks)
     identity = _identity(recipe, [*texts, *extra], teacher, start, measures)
@@ -213,9 +215,9 @@ def _check_output(folder: Path) -> None:
     path = folder.absolute()
     ancestor = next(parent for parent in (path, *path.parents) if parent.exists())
     if not ancestor.is_dir():
-        raise ValueError(f"{ancestor}: is a file; name a folder")
+        raise ValueError(f"-o {ancestor}: is a file; name a folder")
     if not os.access(ancestor, os.W_OK):
-        raise ValueError(f"{ancestor}: is not writable; check its permissions")
+        raise ValueError(f"-o {ancestor}: is not writable; check its permissions")
 
 
 def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
@@ -225,7 +227,8 @@ def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
         training_text, held = hold_out(text, recipe.held_out, seed=recipe.options.seed)
         if not pair_weights(training_text, recipe.corpus_weights).any():
             raise ValueError(
-                f"{text.name}: every pair belongs to a corpus of weight 0; raise a --corpus-weight"
+                f"--corpus-weight: all training pairs of {text.name} are of corpora of weight 0; "
+                "raise one"
             )
         logger.info("%s: %d pairs", text.name, len(training_text))
         texts.append(training_text)
@@ -233,10 +236,10 @@ def _read_texts(recipe: Recipe) -> tuple[Texts, Texts]:
     # A name may be misspelled, or from another language pair.
     corpora = {name for text in all_texts for name in {*text.corpus, *text.excluded}}
     for name in sorted({*recipe.exclude, *recipe.corpus_weights} - corpora):
+        option = "--exclude" if name in recipe.exclude else "--corpus-weight"
         logger.warning(
-            "no pair belongs to corpus %s; pass --exclude or --corpus-weight with one of %s",
-            name,
-            ", ".join(sorted(corpora)),
+            "%s %s: no pair is of that corpus, so nothing changes; pass one of %s",
+            *(option, name, ", ".join(sorted(corpora))),
         )
     return texts, held_out
 

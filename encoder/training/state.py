@@ -83,6 +83,6 @@ def check_identity(
     for name in sorted(expected.keys() | saved.keys()):
         if saved.get(name) != expected.get(name):
             raise ValueError(
-                f"{folder}: {work} with {name} {saved.get(name)!r} was started there, but "
-                f"this one has {expected.get(name)!r}; pass another folder, or delete it"
+                f"{folder}: contains {work} with {name} {saved.get(name)!r}, but this one has "
+                f"{expected.get(name)!r}; pass another folder, or delete it to restart"
             )

@@ -39,11 +39,11 @@ def load_use(*, precision: Precision) -> "UseEncoder":
     """
     if precision not in ("float32", "int8", "auto"):
         raise ValueError(
-            f"encoder 'use' cannot run in {precision}; use --precision float32 or int8"
+            f"--precision {precision}: encoder 'use' cannot run in it; pass float32, int8 or auto"
         )
     if precision == "int8" and not CHOSEN:
         raise ValueError(
-            "encoder 'use': this CPU has no int8 instructions; use --precision auto or float32"
+            "--precision int8: this CPU has no int8 instructions; use --precision auto or float32"
         )
     in_float32 = UseEncoder(Network(load_weights().tensors))
     if precision == "float32" or not CHOSEN:

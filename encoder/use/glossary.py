@@ -213,5 +213,5 @@ def _config(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         is_known = False
     if not is_known:
-        raise ValueError(f"encoder use: {folder / CONFIG} is missing or damaged; reinstall it")
+        raise ValueError(f"encoder use: {folder / CONFIG} is missing or damaged; reinstall Adit")
     return config

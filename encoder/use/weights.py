@@ -125,7 +125,9 @@ def _read(name: str) -> bytes:
         raise ValueError(f"encoder use: {path} is missing; {remedy}")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHA256[name]:
-        raise ValueError(f"encoder use: {path} is not the file of {RELEASE}; {remedy}")
+        raise ValueError(
+            f"encoder use: {path} is damaged, or not of the package {RELEASE}; {remedy}"
+        )
     return content
 
 

@@ -52,14 +52,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _sides(args: argparse.Namespace) -> "tuple[SideFiles, SideFiles] | None":
     source, target = _side_files(args, "src"), _side_files(args, "tgt")
     if (source is None) != (target is None):
-        raise ValueError("--src, --tgt: pass the sentences of both sides, or of neither")
+        side = "tgt" if source else "src"
+        raise ValueError(f"missing --{side}; pass the sentences of both sides, or of neither")
     return (source, target) if source and target else None
 
 
 def _side_files(args: argparse.Namespace, name: str) -> "SideFiles | None":
     joined, texts, ids = (getattr(args, name + suffix) for suffix in ("", "_texts", "_ids"))
-    if (texts is None) != (ids is None) or None not in (joined, texts):
-        raise ValueError(f"--{name}: pass either this option, or --{name}-texts and --{name}-ids")
+    if joined and (texts or ids):
+        other = "texts" if texts else "ids"
+        raise ValueError(f"--{name} conflicts with --{name}-{other}; omit one of them")
+    if (texts is None) != (ids is None):
+        lacking, given = ("texts", "ids") if texts is None else ("ids", "texts")
+        raise ValueError(f"--{name}-{given} requires --{name}-{lacking}; pass both files")
     return (joined,) if joined else (texts, ids) if texts else None
 
 

@@ -60,8 +60,8 @@ def why(args: argparse.Namespace) -> int:
         (row,) = side.rows_of([sentence_id])
         if row is None:
             raise ValueError(
-                f"{run.directory}: no {side.name} sentence {sentence_id!r}; pass an id such as "
-                f"{side.first_id!r}"
+                f"{run.directory}: no {side.name} sentence with the id {sentence_id!r}; pass an id "
+                f"such as {side.first_id!r}"
             )
         rows.append(row)
     print_line(describe(run, explain(run, *rows)))
@@ -104,7 +104,7 @@ def calibrate(args: argparse.Namespace) -> int:
     from eval.runs.store import open_run
 
     if args.output.suffix != ".jsonl":
-        raise ValueError(f"{args.output}: output must end in .jsonl")
+        raise ValueError(f"{args.output}: the output is JSON lines; name it with .jsonl")
     run = open_run(args.directory)
     if not len(run.pairs):
         raise ValueError(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.data.textfiles import choose, read_aligned
+from eval.data.textfiles import check_directory, choose, read_aligned
 from eval.metrics.bucc import IdPair, Ids
 from miner.storage.corpus.formats import format_of
 from miner.storage.corpus.reader import open_corpus
@@ -71,8 +71,8 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
     for number, name, text in rows:
         if (first_line := lines.setdefault(name, number)) != number:
             raise ValueError(
-                f"{path}: the id {name!r} is in line {first_line} and again in line {number}; ids "
-                "must be unique"
+                f"{path}: the id {name!r} is in line {first_line} and again in line {number}; give "
+                "each line its own id"
             )
         texts.append(text)
     if not texts:
@@ -101,7 +101,7 @@ def _split(path: Path, ids: Path) -> Iterator[tuple[int, str, str]]:
     texts, lines = read_aligned(path, ids)
     names = [line.strip() for line in lines]
     if "" in names:
-        raise ValueError(f"{ids} line {names.index('') + 1}: blank; expected an id")
+        raise ValueError(f"{ids} line {names.index('') + 1}: blank; expected an id in each line")
     return zip(range(1, len(names) + 1), names, texts, strict=True)
 
 
@@ -133,8 +133,8 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
     for side, sentences, ids in zip(SIDES, sides or (), zip(*gold, strict=True), strict=False):
         if unknown := sorted(set(ids).difference(sentences.ids)):
             raise ValueError(
-                f"{path}: {len(unknown)} of its {side} ids are not among the {side} sentences, "
-                f"first {unknown[0]!r}; pass gold pairs of ids such as {sentences.ids[0]!r}"
+                f"{path}: the {side} id {unknown[0]!r} is not among the {side} sentences "
+                f"(such ids: {len(unknown)}); pass gold pairs of ids such as {sentences.ids[0]!r}"
             )
     return frozenset(gold)
 
@@ -178,8 +178,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
     Raises:
         ValueError: ``directory`` is not a folder, or contains no complete split.
     """
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: folder not found")
+    check_directory(directory)
     pairs: dict[str, dict[str, BuccFiles]] = {}
     for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
         match = _GOLD.fullmatch(path.name)
@@ -190,18 +189,18 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
                 pairs.setdefault(match["pair"], {})[match["split"]] = files
     if not pairs:
         expected = "xx-en/xx-en.SPLIT.xx, .en and .gold"
-        raise ValueError(f"{directory}: no BUCC data; expected {expected} in it")
+        raise ValueError(f"{directory}: contains no BUCC data; expected {expected}")
     return {pair: dict(sorted(splits.items())) for pair, splits in sorted(pairs.items())}
 
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
     """Return ``pair``'s files in ``bucc_pairs``, or raise ValueError if none."""
-    return choose(bucc_pairs(directory), pair, f"{directory}: no pair")
+    return choose(bucc_pairs(directory), pair, f"{directory}: has no language pair", "--pair")
 
 
 def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
     """Return the files of a split, or raise ValueError if it is not complete."""
-    problem = f"{directory}: {pair} has no complete split"
+    problem = f"{directory}: {pair} lacks .gold or a file of sentences for the split"
     return choose(bucc_splits(directory, pair), split, problem)
 
 

@@ -96,7 +96,7 @@ def read_columns(
         where = f"{path} line {number}"
         if len(row) < min_columns:
             raise ValueError(
-                f"{where}: {len(row)} columns between tabs; expected {min_columns} or more"
+                f"{where}: number of columns {len(row)}; expected {min_columns} or more"
             )
         if part is not None and row[part] not in PARTS:
             raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")

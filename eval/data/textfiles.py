@@ -23,8 +23,8 @@ def read_aligned(*paths: Path) -> list[list[str]]:
             raise ValueError(f"{path}: empty; expected one sentence per line")
         if len(lines) != len(texts[0]):
             raise ValueError(
-                f"{path} has {len(lines)} lines but {paths[0]} has {len(texts[0])}; line i of one "
-                "must belong to line i of the other"
+                f"{path}: the number of lines is {len(lines)}, but {len(texts[0])} in {paths[0]}; "
+                "pass files whose lines i belong together"
             )
     return texts
 
@@ -37,6 +37,17 @@ def fingerprint(*paths: Path) -> str:
     return digest.hexdigest()[:8]
 
 
+def check_directory(directory: Path) -> None:
+    """Check that a folder exists.
+
+    Raises:
+        ValueError: It does not, or is a file.
+    """
+    if not directory.is_dir():
+        is_file, missing = "is a file; pass its folder", "folder not found; check its path"
+        raise ValueError(f"{directory}: {is_file if directory.exists() else missing}")
+
+
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
     """Return the entries of a folder whose whole name matches a pattern.
 
@@ -45,18 +56,19 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
     Raises:
         ValueError: ``directory`` is not a folder.
     """
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: folder not found")
+    check_directory(directory)
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}
     return {path: match for path, match in matches.items() if match}
 
 
-def choose(choices: Mapping[str, Item], name: str, problem: str) -> Item:
+def choose(choices: Mapping[str, Item], name: str, problem: str, option: str = "") -> Item:
     """Return the item called ``name`` among ``choices``.
 
     Raises:
-        ValueError: It is missing. ``problem``, such as ``FOLDER: no pair``, begins the message.
+        ValueError: It is missing. ``problem``, such as ``FOLDER: no pair``, begins the message, and
+            ``option``, in which the name can be passed, ends it.
     """
     if name not in choices:
-        raise ValueError(f"{problem} {name!r}; it has {', '.join(choices)}")
+        by = f" with {option}" if option else ""
+        raise ValueError(f"{problem} {name!r}; choose one of {', '.join(choices)}{by}")
     return choices[name]

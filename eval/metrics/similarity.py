@@ -31,8 +31,8 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
     """
     if source.shape != target.shape or not len(source):
         raise ValueError(
-            f"similarity search needs two arrays of one shape with at least one row, "
-            f"not {source.shape} and {target.shape}"
+            f"source and target have the shapes {source.shape} and {target.shape}; pass arrays of "
+            "one shape with 1 or more rows"
         )
     forward, backward = find_nearest(source, target)
     best_targets = best_by_margin(forward, backward, margin=margin)

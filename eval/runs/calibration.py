@@ -152,8 +152,8 @@ def read_labels(path: Place, run: Run) -> LabelledPairs:
     if not labels:
         first, second = next(iter(marks))
         raise ValueError(
-            f"{path}: none of the {len(marks)} pairs, such as {first!r} and {second!r}, is a pair "
-            "of this run; pass marks of this run"
+            f"{path}: no marked pair, such as {first!r} and {second!r}, is a pair of the run "
+            f"{run.directory}; pass marks of that run"
         )
     positions, correct = zip(*labels, strict=True)
     return LabelledPairs(positions=np.array(positions), correct=np.array(correct))
@@ -174,7 +174,7 @@ def _marks(path: Place, lines: Sequence[str]) -> Mapping[IdPair, bool]:
                 pass
             case _:
                 raise ValueError(
-                    f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID TAB right or wrong, "
+                    f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID TAB right (or wrong), "
                     f"not {line[:60]!r}"
                 )
     return marks
@@ -192,8 +192,8 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     count, scores = len(labelled.positions), run.pairs.score
     if count < MIN_MARKS:
         raise ValueError(
-            f"--known: {count} marked pairs are too few to estimate the error rate; mark a random "
-            f"sample of at least {MIN_MARKS}"
+            f"--known: too few marked pairs, {count}, to estimate error rates; mark {MIN_MARKS} or "
+            "more random pairs of the run"
         )
     if run.probabilities is None:
         odds, prior = (scores - scores.mean()) / (scores.std() or 1.0), WIDE_PRIOR_PRECISION

@@ -1,7 +1,7 @@
 """Explanations of why a pair was mined or was not."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,8 +105,8 @@ def _read_list(run: Run, side: Side, row: int, other: Side) -> tuple[float, list
     (position,) = side.positions([row])
     if position < 0:
         raise ValueError(
-            f"the {side.name} sentence {side.id(row)!r} has no vector, so it was not searched; "
-            "pass another id"
+            f"{side.path}: the {side.name} sentence {side.id(row)!r} has no vector, so it was not "
+            "searched; pass another id"
         )
     mean, nearest = side.means_at([position]), side.neighbours_at([position])
     is_neighbour = nearest.ids[0] != NO_NEIGHBOUR
@@ -170,7 +170,10 @@ def _compare_words(run: Run, judged: Mapping[str, Any] | None) -> _Comparison:
     stats = NeighbourhoodStats(
         *(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean"))
     )
-    makers, usual = run.word_encoders, RunStatistics(**run.summary["usual"])
+    saved = run.summary["usual"]
+    required = {field.name for field in fields(RunStatistics) if field.default is MISSING}
+    usual = RunStatistics(**{name: saved[name] for name in sorted({*required, *saved})})
+    makers = run.word_encoders
     texts = [side.pair_texts([judged[f"{side.name}_row"]]) for side in run.sides]
     pairs = read_texts(makers, *texts, languages=run.languages, is_given=usual.is_given)
     features = compute_features(pairs, None if is_merged else stats, usual)[0]

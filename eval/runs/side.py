@@ -206,7 +206,7 @@ class Side:
         for entry in counts:
             if entry["counts"].as_py() > 1:
                 raise ValueError(
-                    f"{self.path}: the {self.name} id {entry['values'].as_py()!r} comes more than "
+                    f"{self.path}: the {self.name} id {entry['values'].as_py()!r} occurs more than "
                     "once; give each record its own id, and mine again"
                 )
         self._are_unique = True

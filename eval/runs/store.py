@@ -245,9 +245,8 @@ def open_run(directory: Place) -> Run:
     """
     work = WorkFolder(directory)
     if not work.summary.is_file():
-        raise ValueError(
-            f"{directory}: contains no finished run; pass the --work-dir of a finished run"
-        )
+        problem = "contains no finished run" if directory.is_dir() else "folder not found"
+        raise ValueError(f"{directory}: {problem}; pass the --work-dir of a finished run")
     summary = read_json(work.summary)
     if "written" not in summary:
         raise ValueError(

@@ -79,7 +79,7 @@ def read_beads(path: Path) -> list[Bead]:
             beads.append((_positions(match[1]), _positions(match[2])))
         elif line:
             raise ValueError(
-                f"{path} line {number}: expected an alignment such as [0, 1]:[0], not {line[:60]!r}"
+                f"{path} line {number}: expected positions such as [0, 1]:[0], not {line[:60]!r}"
             )
     if not beads:
         raise ValueError(f"{path}: no alignments; expected lines such as [0, 1]:[0]")
@@ -95,8 +95,8 @@ def _check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path)
         for positions, count in zip(bead, (source, target), strict=True):
             if positions and max(positions) >= count:
                 raise ValueError(
-                    f"{path}: position {max(positions)} is past the end of a document of {count} "
-                    "sentences (the first is 0); pass the gold alignment of these files"
+                    f"{path}: position {max(positions)} (from 0) is beyond the {count} sentences "
+                    "of its document; pass the alignment of these documents"
                 )
 
 
@@ -116,8 +116,8 @@ def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
             documents[gold] = source, target
     if not documents:
         raise ValueError(
-            f"{directory}: no documents with gold; expected NAME.xx, NAME.yy and the alignment "
-            "NAME.xxyy"
+            f"{directory}: contains no aligned documents; expected NAME.de, NAME.en and the "
+            "alignment NAME.deen"
         )
     return documents
 

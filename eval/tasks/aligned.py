@@ -46,12 +46,12 @@ def aligned_files(directory: Path) -> dict[str, Path]:
         if path.is_file() and (known := files.setdefault(match[1], path)) != path:
             raise ValueError(
                 f"{directory}: {known.name} and {path.name} are both of the language "
-                f"{match[1]!r}; leave one in the folder"
+                f"{match[1]!r}; remove one"
             )
     if not files:
         raise ValueError(
-            f"{directory}: no aligned texts; expected xx.txt, newstest2019-ref.xxx.txt or "
-            "xxx_Yyyy.devtest for each language"
+            f"{directory}: contains no aligned texts; expected a file per language, such as "
+            "de.txt, newstest2019-ref.deu.txt or deu_Latn.devtest"
         )
     return dict(sorted(files.items()))
 
@@ -64,8 +64,8 @@ def english_of(languages: Sequence[str], directory: Path) -> str:
     """
     if names := [name for name in ENGLISH if name in languages]:
         return names[0]
-    expected = ", ".join(ENGLISH)
-    raise ValueError(f"{directory}: no English text; expected one of the languages {expected}")
+    expected = " or ".join(ENGLISH)
+    raise ValueError(f"{directory}: no English text; add a file named by the language {expected}")
 
 
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
@@ -78,7 +78,8 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
     available = aligned_files(directory)
     requested = list(available) if languages is None else languages
     names = dict.fromkeys(name_of(name, available) for name in requested)
-    files = {name: choose(available, name, f"{directory}: no language") for name in names}
+    problem = f"{directory}: no language"
+    files = {name: choose(available, name, problem, "--lang") for name in names}
     texts = read_aligned(*files.values())
     return AlignedTexts(files=files, texts=dict(zip(files, texts, strict=True)))
 

@@ -68,7 +68,7 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
     if args.lang is None:
         return None
     if len(args.lang) > 2:
-        raise ValueError(f"--lang {' '.join(args.lang)}: a pair has two sides; pass XX or XX YY")
+        raise ValueError(f"--lang {' '.join(args.lang)}: pass one language, or one per side")
     return args.lang[0], args.lang[-1]
 
 

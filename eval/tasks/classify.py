@@ -76,8 +76,8 @@ def load_topics(directory: Path) -> dict[str, Examples]:
             sets[code] = read_parts(files_of_parts, label=0, sides=(1,))
     if not sets:
         raise ValueError(
-            f"{directory}: no topics; expected xxx_Yyyy.tsv, xxx_Yyyy/train.tsv, "
-            "english.train.1000 and the like, or xx.train.tsv"
+            f"{directory}: contains no topics; expected files such as eng_Latn.tsv, "
+            "eng_Latn/train.tsv, english.train.1000 or en.train.tsv"
         )
     return sets
 
@@ -107,12 +107,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the topics of the languages, as a suite."""
+    """Load the topics of the languages, as a suite.
+
+    Raises:
+        ValueError: Data are missing or malformed, or have a single label.
+    """
     require("sklearn")
     sets = _load(args)
     curves: dict[str, Record] = {}
     first = next(iter(sets))
     classes = sorted({label for examples in sets.values() for label in examples.labels})
+    if len(classes) < 2:
+        raise ValueError(
+            f"{args.directory}: all sentences have the label {classes[0]!r}; pass 2 or more labels"
+        )
     classifier = CLASSIFIERS[args.classifier]
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
@@ -160,13 +168,14 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
     sets = load_topics(args.directory)
     first = args.train_lang or next(n for n in ("en", "eng_Latn", *sets) if n in sets)
     names = [name_of(name, sets) for name in (first, *(args.lang or sets))]
-    chosen = {name: choose(sets, name, f"{args.directory}: no language") for name in names}
+    problem = f"{args.directory}: no language"
+    chosen = {name: choose(sets, name, problem, "--lang") for name in names}
     for name, examples in chosen.items():
         for part in (TRAIN, _tested_part(examples)):
             if not examples.part(part).any():
                 raise ValueError(
-                    f"{args.directory}: {name} has no sentence of part {part}; pass other "
-                    "languages with --lang and --train-lang"
+                    f"{args.directory}: the language {name} has no sentence in its part {part}; "
+                    f"choose another with {'--train-lang' if name == names[0] else '--lang'}"
                 )
     return chosen
 

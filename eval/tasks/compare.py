@@ -60,12 +60,13 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         ValueError: Fewer than two encoders, or one twice, are named, or no suite has a folder.
     """
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
-        raise ValueError(f"encoders {' '.join(args.encoders)}: pass two or more different ones")
+        raise ValueError(f"encoders {' '.join(args.encoders)}: pass 2 or more encoders, each once")
     available = [name for name in SUITES if all(path.exists() for path in _paths(name, args.data))]
     requested = args.suite or available
     if not requested:
         raise ValueError(
-            f"{args.data}: contains no folder of a suite, such as tatoeba or senteval; pass another"
+            f"{args.data}: contains no folder of a suite, such as tatoeba or senteval; pass a "
+            "folder of these"
         )
     suites = {name: _prepare(name, args.data, args.lang) for name in dict.fromkeys(requested)}
     encoders = {spec: load_encoder(spec) for spec in args.encoders}

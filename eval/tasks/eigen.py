@@ -77,8 +77,7 @@ def prepare(args: argparse.Namespace) -> Suite:
         )
     if args.graph == "neighbours" and size <= NEIGHBOURS + 1:
         raise ValueError(
-            f"--graph neighbours: {size} sentences all are neighbours of each other; pass more "
-            f"than {NEIGHBOURS + 1} with --sentences"
+            f"--sentences {size}: too few for --graph neighbours; pass {NEIGHBOURS + 2} or more"
         )
     random = np.random.default_rng(SEED)
     samples = [np.sort(random.choice(count, size, replace=False)) for _ in range(args.samples)]

@@ -99,8 +99,8 @@ def mine_split(
         if not kept:
             split = f"{data.pair} {data.split} {side}"
             raise ValueError(
-                f"{split}: the encoder {encoder.name} has no vector for any sentence; choose "
-                "another encoder"
+                f"encoder {encoder.name}: no sentence of {split} has a vector; choose another "
+                "--encoder"
             )
     pairs = mined.judged() if judged else mined.pairs
     seconds = time.perf_counter() - start

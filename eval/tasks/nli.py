@@ -47,13 +47,13 @@ def _load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
             for language, examples in sets.items():
                 if list(examples.labels) != list(sets[first].labels):
                     raise ValueError(
-                        f"{directory}: pairs of {language} and {first} differ in number or labels; "
-                        "row i of one language must be row i of all others"
+                        f"{directory}: {part} pairs of {language} and {first} differ in number or "
+                        "labels; pass files whose rows i are translations"
                     )
             return part, sets
     raise ValueError(
-        f"{directory}: no XNLI; expected dev.xx.tsv or test.xx.tsv for each language, or "
-        "xnli.test.tsv"
+        f"{directory}: contains no XNLI; expected a file per language, such as test.de.tsv or "
+        "dev.de.tsv, or xnli.test.tsv"
     )
 
 
@@ -67,18 +67,18 @@ def _part(directory: Path, part: str) -> dict[str, Examples]:
 
 def _all_languages(path: Path) -> dict[str, Examples]:
     header, *rows = [line.split("\t") for line in read_lines(path)] or [[]]
-    try:
-        language = header.index("language")
-        columns = [header.index(name) for name in ("gold_label", "sentence1", "sentence2")]
-    except ValueError as error:
+    names = "language", "gold_label", "sentence1", "sentence2"
+    if lacking := [name for name in names if name not in header]:
         raise ValueError(
-            f"{path}: the header lacks a column; expected language, gold_label, sentence1 and "
-            "sentence2"
-        ) from error
+            f"{path} line 1: no column {', '.join(lacking)}; expected a header with "
+            f"{', '.join(names)}"
+        )
+    language, *columns = map(header.index, names)
     rows_of: dict[str, list[tuple[int, Sequence[str]]]] = {}
     for number, row in enumerate(rows, start=2):
         if len(row) < len(header):
-            raise ValueError(f"{path} line {number}: {len(row)} columns; expected {len(header)}")
+            counts = f"number of columns {len(row)}, but {len(header)} in line 1"
+            raise ValueError(f"{path} line {number}: {counts}; correct it")
         rows_of.setdefault(row[language], []).append((number, row))
     return {
         key: _examples(path, parse_labelled(path, columns, own)) for key, own in rows_of.items()
@@ -117,9 +117,12 @@ def prepare(args: argparse.Namespace) -> Suite:
     require("sklearn")
     part, tested = _load_xnli(args.directory)
     names = [name_of(name, tested) for name in args.lang or tested]
-    tested = {name: choose(tested, name, f"{args.directory}: no language") for name in names}
+    problem = f"{args.directory}: no language"
+    tested = {name: choose(tested, name, problem, "--lang") for name in names}
     if (args.head is None) != bool(args.train):
-        raise ValueError("--train FILE, --head ENCODER: pass exactly one of these options")
+        if args.head:
+            raise ValueError("--head conflicts with --train; omit one of them")
+        raise ValueError("missing --train FILE; pass it, or an encoder with --head")
     train = concat({str(path): _examples(path, read_inference(path)) for path in args.train})
     dev = _part(args.directory, "dev").get(args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)

@@ -67,12 +67,12 @@ def prepare(args: argparse.Namespace) -> Suite:
     paths = {name: first_file([args.directory], f"{FILES[name]}.txt") for name in names}
     if missing := [name for name in args.set or () if paths[name] is None]:
         raise ValueError(
-            f"{args.directory}: no {FILES[missing[0]]}.txt; omit --set {missing[0]}, or pass its "
-            "folder"
+            f"{args.directory}: lacks {FILES[missing[0]]}.txt; omit {missing[0]} from --set, or "
+            "pass the folder with that file"
         )
     sets = {name: _read(path) for name, path in paths.items() if path is not None}
     if not sets:
-        raise ValueError(f"{args.directory}: no probing task; expected bigram_shift.txt or others")
+        raise ValueError(f"{args.directory}: no probing task; expected files as bigram_shift.txt")
     classifier = CLASSIFIERS[args.classifier]()
     baselines = {name: _baselines(examples) for name, examples in sets.items()}
 
@@ -95,15 +95,16 @@ def _read(path: Path) -> Examples:
     examples = read_examples(path)
     for part in PARTS:
         if not examples.part(part).any():
-            raise ValueError(f"{path}: no line of the part {part}; expected tr, va and te")
+            raise ValueError(f"{path}: no line begins with {part}; expected parts tr, va and te")
         if not any(map(str.strip, compress(examples.sides[0], examples.part(part)))):
-            raise ValueError(f"{path}: all sentences of the part {part} are blank; pass sentences")
+            raise ValueError(f"{path}: all sentences of {part} are blank; write them in column 3")
     labels = defaultdict(set)
     for sentence, label in zip(*examples.sides, examples.labels, strict=True):
         labels[sentence].add(label)
     if ambiguous := sum(len(different) > 1 for different in labels.values()):
         logger.warning(
-            "%s: %d of %d different sentences have several labels, which limits accuracies",
+            "%s: %d of %d different sentences have several labels, so no encoder can reach 100%%; "
+            "keep one label",
             *(path, ambiguous, len(labels)),
         )
     return examples

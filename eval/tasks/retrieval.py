@@ -92,13 +92,14 @@ def _check(data: AlignedTexts, others: int | None, more: Texts, idf: Texts) -> N
     for option, texts in (("--more", more), ("--idf", idf)):
         if unknown := sorted(texts.keys() - {*names}):
             expected = ", ".join(sorted(names))
-            raise ValueError(f"{option} {unknown[0]}=...: is not a language here; use {expected}")
+            raise ValueError(f"{option} {unknown[0]}=...: not measured; use one of {expected}")
     if idf and (lacking := sorted({*names} - idf.keys())):
-        raise ValueError(f"--idf: no file of {lacking[0]}; pass one of each language, or omit it")
+        raise ValueError(f"--idf: no file of {lacking[0]}; add {lacking[0]}=FILE, or omit --idf")
     fewest = min(len(data.texts[name]) + len(more.get(name, ())) for name in names) - 1
     if others is not None and others > fewest:
         raise ValueError(
-            f"--others {others}: the text has {fewest} other sentences; pass fewer, or all"
+            f"--others {others}: a language has only {fewest} other sentences; pass {fewest} or "
+            "fewer, or 'all'"
         )
 
 
@@ -150,7 +151,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 def _idf_weighted(model: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:
     if not isinstance(model, WordEncoder):
         raise ValueError(
-            f"encoder {model.name} has no word vectors for --idf; omit it, or use --encoder mini"
+            f"--idf: encoder {model.name} has no word vectors; omit it, or use --encoder mini"
         )
     words = model.words([*counted, *sentences])
     counted_tokens = words.take(np.arange(len(counted)))

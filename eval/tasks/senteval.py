@@ -98,9 +98,9 @@ def prepare(args: argparse.Namespace) -> Suite:
     sets = {name: parts for name, parts in loaded.items() if parts}
     folders = ", ".join(map(str, args.directories))
     if missing := [name for name in args.set or () if name not in sets]:
-        raise ValueError(f"{folders}: no set {', '.join(missing)}; omit it, or pass its folder")
+        raise ValueError(f"{folders}: lacks {', '.join(missing)}; omit it, or pass its folder")
     if not sets:
-        raise ValueError(f"{folders}: none of the sets {', '.join(NAMES)}; pass folders with them")
+        raise ValueError(f"{folders}: no set of SentEval; pass one with {', '.join(NAMES)}")
     classifier = CLASSIFIERS[args.classifier]()
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
@@ -170,7 +170,7 @@ def _read_trec(path: Path) -> Examples:
     rows = [line.partition(" ") for line in _lines(path) or [""]]
     for number, (label, _, _) in enumerate(rows, start=1):
         if ":" not in label:
-            raise ValueError(f"{path} line {number}: expected COARSE:fine, not {label[:60]!r}")
+            raise ValueError(f"{path} line {number}: expected NUM:count or so, not {label[:60]!r}")
     labels, _, questions = zip(*rows, strict=True)
     return Examples(labels=labels, sides=(questions,), files=[path])
 
@@ -186,7 +186,11 @@ def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
     languages = [name.removesuffix("_A") for name in header if name.endswith("_A")]
     expected = {"split", "label", "relatedness", *(f"{name}_B" for name in languages)}
     if not expected <= set(header) or not languages:
-        raise ValueError(f"{path}: expected a header with split, label, relatedness, xx_A and xx_B")
+        lacking = sorted(expected - set(header)) or ["en_A"]
+        raise ValueError(
+            f"{path} line 1: no column {', '.join(lacking)}; expected a header with split, label, "
+            "relatedness and, per language, de_A and de_B"
+        )
     sets = {}
     for language in languages:
         sides = [header.index(f"{language}_{side}") for side in "AB"]
@@ -205,12 +209,17 @@ def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
         gold = path.with_name(path.name.replace("input", "gs", 1))
         scores = read_lines(gold)
         pairs = [line.split("\t") for line in read_lines(path)]
-        if len(scores) != len(pairs) or any(len(pair) < 2 for pair in pairs):
+        if len(scores) != len(pairs):
             raise ValueError(
-                f"{path}: {len(pairs)} lines and {len(scores)} scores; expected a pair between "
-                "tabs for each score"
+                f"{path}: the number of lines is {len(pairs)}, but {len(scores)} in {gold}; pass "
+                "files of the same pairs"
             )
+        for number, pair in enumerate(pairs, start=1):
+            if len(pair) < 2:
+                raise ValueError(f"{path} line {number}: no tab; expected SENTENCE TAB SENTENCE")
         kept = [row for row, score in enumerate(scores) if score.strip()]  # others have no score
+        if not kept:
+            raise ValueError(f"{gold}: no scores; expected one per line, of the pairs in {path}")
         sides = tuple([pairs[row][side] for row in kept] for side in (0, 1))
         labels = [scores[row] for row in kept]
         sets[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path, gold])

@@ -30,7 +30,7 @@ def tatoeba_languages(directory: Path) -> dict[str, Path]:
     """
     matches = files_matching(directory, r"tatoeba\.(\w+)-eng\.\1")
     if not matches:
-        raise ValueError(f"{directory}: no Tatoeba data; expected tatoeba.xxx-eng.xxx and .eng")
+        raise ValueError(f"{directory}: no Tatoeba data; expected tatoeba.deu-eng.deu, .eng etc.")
     return {match[1]: path for path, match in matches.items()}
 
 
@@ -40,7 +40,7 @@ def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
     ``language`` is an ISO 639 code. ValueError says that its files are missing or malformed.
     """
     files = tatoeba_languages(directory)
-    path = choose(files, iso_639_3(language), f"{directory}: no language")
+    path = choose(files, iso_639_3(language), f"{directory}: no language", "--lang")
     foreign, english = read_aligned(path, path.with_suffix(".eng"))
     return foreign, english
 

@@ -31,11 +31,12 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
     texts = {name: load_tatoeba(directory, name) for name in languages}
     if not texts:
         raise ValueError(
-            f"{directory}: no sentences of the languages of {', '.join(pairs)}; omit --tatoeba, or "
-            "pass another folder"
+            f"--tatoeba {directory}: no sentences of the languages of {', '.join(pairs)}; pass "
+            "another folder, or omit it"
         )
     if missing := sorted(_languages(pairs) - {*languages, "en"}):  # English is the other side
-        logger.warning("%s: no sentences of %s; not measured", directory, ", ".join(missing))
+        line = "--tatoeba %s: no sentences of %s, so errors in these are unknown; add sentences"
+        logger.warning(line, directory, ", ".join(missing))
 
     def take(encoder: Encoder) -> Mapping[str, float]:
         errors = {name: language_errors(encoder, name, *sides) for name, sides in texts.items()}
@@ -57,8 +58,8 @@ def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     names = [name for name in bucc_pairs(directory) if languages.issuperset(languages_of(name))]
     if not names:
         raise ValueError(
-            f"{directory}: no gold pairs of the languages of {', '.join(pairs)}; omit --bucc, or "
-            "pass another folder"
+            f"--bucc {directory}: no gold pairs of the languages of {', '.join(pairs)}; pass "
+            "another folder, or omit it"
         )
     split_names = {name: choose_splits(bucc_splits(directory, name))[0] for name in names}
     splits = [load_bucc(directory, name, split) for name, split in split_names.items()]

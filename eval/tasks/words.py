@@ -83,7 +83,7 @@ def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     if not rows:
         raise ValueError(f"{path}: empty; expected two words per line")
     if len(rows[0]) < 2:
-        raise ValueError(f"{path} line 1: expected two words per line")
+        raise ValueError(f"{path} line 1: expected two words, not {lines[0][:60]!r}")
     column = next((rows[0].index(name) for name in _SCORES if name in rows[0]), None)
     if column is not None:
         return _scored(path, rows[1:], column, first=2, languages=languages)
@@ -96,12 +96,13 @@ def _dictionary(path: Path, rows: Rows) -> WordPairs:
     match = _LANGUAGES.match(path.name)
     if not match or match[2] is None:
         raise ValueError(
-            f"{path}: the name of a dictionary must begin with its languages; rename it to "
-            "xx-yy.NAME"
+            f"{path}: name does not begin with the dictionary's languages; rename it as de-en.txt"
         )
     for number, row in enumerate(rows, start=1):
         if len(row) < 2:
-            raise ValueError(f"{path} line {number}: expected a word and its translation")
+            raise ValueError(
+                f"{path} line {number}: expected a word and its translation, not {row}"
+            )
     kinds = [row[2] if len(row) > 2 else "" for row in rows]
     pairs = [(row[0], row[1]) for row in rows]
     return WordPairs(path=path, languages=(match[1], match[2]), pairs=pairs, kinds=kinds)
@@ -112,17 +113,19 @@ def _scored(
 ) -> WordPairs:
     for number, row in enumerate(rows, start=first):
         if len(row) <= column or not _is_number(row[column]):
-            raise ValueError(f"{path} line {number}: expected two words and a score")
+            text = " ".join(row)[:60]
+            raise ValueError(f"{path} line {number}: expected two words and a score, not {text!r}")
     scores = np.array([float(row[column]) for row in rows])
     if len(set(scores.tolist())) < 2:
         raise ValueError(
-            f"{path}: fewer than 2 different scores; use word pairs with graded scores"
+            f"{path}: fewer than 2 different scores; pass word pairs with graded scores"
         )
     if match := _LANGUAGES.match(path.name):
         languages = match[1], match[2] or match[1]
     if languages is None:
         raise ValueError(
-            f"{path}: its name does not begin with the language of its words; pass --lang"
+            f"{path}: name does not begin with the language of its words, as de.txt; rename it, or "
+            "pass --lang"
         )
     pairs = [(row[0], row[1]) for row in rows]
     return WordPairs(path=path, languages=languages, pairs=pairs, scores=scores)
@@ -173,8 +176,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     vocabularies = _vocabularies([pairs for pairs in files if pairs.scores is None], more)
     if unknown := sorted(more.keys() - vocabularies.keys()):
         raise ValueError(
-            f"--vocabulary {unknown[0]}: no dictionary of that language is among the files, only "
-            f"of {', '.join(vocabularies) or 'none'}; add one, or omit this --vocabulary"
+            f"--vocabulary {unknown[0]}=...: the dictionaries are only of "
+            f"{', '.join(vocabularies) or 'no language'}; add one, or omit this --vocabulary"
         )
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -68,7 +68,7 @@ def _matrix(args: argparse.Namespace, show: Show) -> Record:
         names.append(aligned.english_of(available, args.directory))
     data = aligned.load_aligned(args.directory, names)
     if len(data.languages) < 2:
-        raise ValueError(f"--matrix: {names[0]} is the only language; pass another with --lang")
+        raise ValueError(f"--matrix: {names[0]} is the only language; add another with --lang")
     names, encoder = data.languages, load_encoder(args.encoder)
     encoders = zip(names, encoders_of_languages(encoder, names), strict=True)
     vectors = [model.encode(data.texts[name]) for name, model in encoders]

@@ -61,8 +61,8 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
     """
     if not 1 <= count <= len(sample):
         raise ValueError(
-            f"{count} cells cannot be made of {len(sample)} sentences; use fewer cells, or "
-            "--index exact"
+            f"--index cells{count}: {len(sample)} sentences are fewer than its cells; use fewer "
+            "cells, or --index exact"
         )
     centroids = _k_means(sample, sample[evenly_spaced(len(sample), count)])
     nearest = nearest_cells(sample, centroids, probes=1)[:, 0]

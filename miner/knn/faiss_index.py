@@ -61,8 +61,8 @@ def check_index(text: str) -> None:
     """
     factory, colon, parameters = text.partition(":")
     refusal = (
-        f"index {factory!r} is neither 'exact' nor 'auto' nor 'cells' nor a FAISS factory string "
-        "such as 'IVF1024,Flat' or 'HNSW32'"
+        f"--index {text!r}: is unknown; use exact, auto, cells, or a FAISS factory string such "
+        "as IVF1024,Flat or HNSW32"
     )
     if re.search(r"[A-Za-z]0+(?!\d)", factory):
         raise ValueError(refusal)  # FAISS accepts 'HNSW0' and 'IVF0', and aborts when it uses them
@@ -77,8 +77,8 @@ def check_index(text: str) -> None:
             _set_parameters(index, parameter)
         except (RuntimeError, ValueError) as error:
             raise ValueError(
-                f"index {text!r}: {parameter!r} is not a parameter of this index with a number "
-                "from 1; write for example 'IVF4096,Flat:nprobe=64' or 'HNSW32:efSearch=256'"
+                f"--index {text!r}: {parameter!r} is not a parameter of this index with a number "
+                "from 1; write for example IVF4096,Flat:nprobe=64 or HNSW32:efSearch=256"
             ) from error
 
 
@@ -89,7 +89,7 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
     """Return a new index for ``dim`` dimensions, or raise ValueError."""
-    with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
+    with _one_line(f"--index {spec.factory!r}: cannot contain vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
     _set_parameters(index, spec.build)
     return index
@@ -116,7 +116,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     Raises:
         ValueError: Rows are fewer than cells, or FAISS fails. The message names ``factory``.
     """
-    refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
+    refusal = f"--index {factory!r}: cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):
         raise ValueError(
             f"{refusal}, fewer than its {cells_of(index)} cells; use fewer cells, or --index exact"
@@ -136,7 +136,7 @@ def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
 
     Ids continue the index's. Raises ValueError, which names ``factory``, if FAISS fails.
     """
-    with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
+    with _one_line(f"--index {factory!r}: cannot be filled with {len(rows)} sentences"):
         if len(rows):
             index.add(rows)
 
@@ -203,11 +203,14 @@ def _gpus_work() -> bool:
 
 @cache
 def _warn_once(reason: str) -> None:
-    logger.warning("index: searched on the CPU, not on the GPU (%s)", reason)
+    logger.warning(
+        "--index: FAISS cannot use the GPU (%s) and takes longer on the CPU; use exact or cells",
+        reason,
+    )
 
 
 def _reason_of(error: RuntimeError) -> str:
-    return re.split(r"\.\w+:\d+: (?:Error: )?", str(error))[-1]
+    return re.split(r"\.\w+:\d+: (?:Error: )?(?:'.*?' failed: )?", str(error))[-1].strip()
 
 
 def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (kinds differ in their parts)

@@ -82,7 +82,7 @@ def parse_method(text: str) -> CorpusMethod:
         match = re.fullmatch(r"cells([1-9]\d{0,8})?(?::probes=([1-9]\d{0,4}))?", text)
         if not match:
             raise ValueError(
-                f"index {text!r} is malformed; write 'cells', 'cells4096' or 'cells4096:probes=8'"
+                f"--index {text!r}: is malformed; write cells, cells4096 or cells4096:probes=8"
             )
         count, probes = match.groups()
         return CellSpec(count=int(count) if count else None, probes=int(probes or PROBES))

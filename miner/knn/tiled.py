@@ -51,7 +51,7 @@ def search_tiles(
         try:
             return _search_on_devices(source, target, k, devices, progress)
         except DeviceError as error:
-            logger.warning("%s; searching on the CPU instead", error)
+            logger.warning("%s; searching on the CPU instead, which takes longer", error)
     chosen, axes = choose_codes(source, target, k=k, precision=precision)
     both = (
         TopK.empty(len(source), min(k, len(target))),

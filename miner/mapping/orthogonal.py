@@ -43,8 +43,8 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     bad = np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))
     if len(bad):
         raise ValueError(
-            f"the vector of word {bad[0] + 1} is zero or not finite, perhaps after centring; use "
-            "other vectors or more text"
+            f"the vector of word {bad[0] + 1} is zero, equal to the mean or not finite; remove the "
+            "word, or use more text"
         )
     return np.asarray(rows / lengths)
 

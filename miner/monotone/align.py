@@ -58,7 +58,7 @@ def align(source: Blocks, target: Blocks) -> Alignment:
         ValueError: A document has no sentence, or the dimensions of their vectors differ.
     """
     if not len(source) or not len(target):
-        raise ValueError("a document without sentences cannot be aligned")
+        raise ValueError("a document without sentences cannot be aligned; pass one or more")
     dims = source.vectors.shape[2], target.vectors.shape[2]
     if dims[0] != dims[1]:
         raise ValueError(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 SEAL = "seal.json"
 FORMAT = 2  # raised when a stage changes the content that it writes for a key
+_RERUN = "delete it, and rerun the command of the run"
 
 
 class ArtefactError(ValueError):
@@ -77,7 +78,7 @@ class Artefact:
         except (FileNotFoundError, IsADirectoryError):
             raise ArtefactError(f"{path}: file not found; {remedy}") from None
         if local is None:
-            raise ArtefactError(f"{path}: checksum mismatch (damaged or replaced); {remedy}")
+            raise ArtefactError(f"{path}: was changed since it was written; {remedy}")
         return local
 
 
@@ -161,9 +162,7 @@ def open_artefact(folder: Place) -> Artefact:
     """
     if artefact := _read_seal(folder):
         return artefact
-    raise ArtefactError(
-        f"{folder}: not found or unfinished; rerun the command that writes its work folder"
-    )
+    raise ArtefactError(f"{folder}: missing or unfinished; rerun the command of the run")
 
 
 def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
@@ -179,22 +178,40 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
         ):
             artefact = Artefact(folder=folder, files=files, facts=facts)
             return artefact if key in (None, sealed_key) else None
-    raise ArtefactError(f"{path}: not a seal of Adit; delete the folder {folder} to rebuild it")
+    raise ArtefactError(f"{path}: is damaged; delete the folder {folder} to rebuild it")
+
+
+class _Fields(dict[str, Any]):
+    """A JSON object of a file, which errors about missing keys name."""
+
+    path: object = "a file of the work folder"
+
+    def __missing__(self, key: str) -> Any:  # noqa: ANN401
+        raise ValueError(f"{self.path}: lacks the key {key!r}; {_RERUN}")
 
 
 def read_json(path: Place) -> Any:  # noqa: ANN401 - JSON has values of many types
-    """Read a JSON file of a work folder.
+    """Read the JSON object in a file of a work folder.
+
+    To look up a missing key in it, or in an object within, also raises ValueError.
 
     Raises:
-        ValueError: The file is damaged.
+        ValueError: The file is damaged, or has another JSON value.
         OSError: The file is missing, or cannot be read.
     """
+
+    def fields(values: dict[str, Any]) -> _Fields:
+        named = _Fields(values)  # without an argument more, as copies of it are made
+        named.path = path
+        return named
+
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"), object_hook=fields)
     except ValueError as error:
-        raise ValueError(
-            f"{path}: is damaged ({error}); delete it, and rerun the command of the run"
-        ) from error
+        raise ValueError(f"{path}: is damaged ({error}); {_RERUN}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: is not a JSON object; {_RERUN}")
+    return value
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from miner.commandline import error_line, explain_errno
 from miner.storage import cache
 from miner.storage.places import AnyPath, PlaceError, RemotePath
 
@@ -56,7 +57,7 @@ def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
         # An error without a number is a message of Adit, for example about an input.
         if isinstance(error, OSError) and error.errno is not None:
             names_other_file = str(error.filename or temporary) != str(temporary)
-            cause = str(error) if names_other_file else os.strerror(error.errno)
+            cause = error_line(error) if names_other_file else explain_errno(error)
             raise OutputError(f"{os.fspath(path)}: cannot be written: {cause}") from error
         raise
     with suppress(OSError):  # Some file systems cannot sync a folder. The file is on disk.
@@ -76,7 +77,7 @@ def naming_errors(place: object) -> Iterator[None]:
     except OSError as error:
         if error.errno is None or error.filename is not None or isinstance(error, BrokenPipeError):
             raise
-        raise OutputError(f"{place}: cannot be written: {os.strerror(error.errno)}") from error
+        raise OutputError(f"{place}: cannot be written: {explain_errno(error)}") from error
 
 
 def write_text(path: AnyPath, text: str) -> None:
@@ -128,7 +129,7 @@ def _refuse_special(final: Path) -> None:  # renaming would fail on these, or re
     if final.is_dir():
         raise OutputError(f"{final}: is a folder; pass a file in it")
     if final.exists() and not final.is_file():
-        raise OutputError(f"{final}: is not a regular file; pass a regular file")
+        raise OutputError(f"{final}: is a device or a pipe; pass a regular file")
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -324,7 +324,7 @@ def _doubt(sample: Sequence[str]) -> str | None:
     elif _share(sample, _VERSE.match) >= 0.95:
         beginning = "its lines begin with references, which"
     if beginning and len(sample) >= MIN_NUMBERED:
-        return f"{beginning} are mined as text; remove them, for example with cut or sed"
+        return f"{beginning} are mined as text; remove these, for example with cut or sed"
     if len(sample) < MIN_LINES and all("\t" in line.strip() for line in sample):
         return "each line has a tab; if it is id TAB text, use --input-format tsv"
     return None

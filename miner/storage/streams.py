@@ -93,7 +93,8 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
         except DAMAGE_ERRORS as error:
             cause = str(error).partition("\n")[0]
             if not compression:
-                raise CorpusError(f"{path}: cannot be read: {cause}") from error
+                cause = getattr(error, "strerror", None) or cause  # without "[Errno 5]"
+                raise CorpusError(f"{path}: cannot be read ({cause}); check its disk") from error
             raise CorpusError(
                 f"{path}: is not a whole {compression} file ({cause}); fetch or compress it again"
             ) from error
@@ -197,7 +198,7 @@ def open_binary(path: AnyPath) -> IO[bytes]:
     try:
         return path.open() if isinstance(path, RemotePath | Pipe) else open(path, "rb")
     except FileNotFoundError:
-        raise CorpusError(f"{path}: file not found") from None
+        raise CorpusError(f"{path}: file not found; check its path") from None
     except IsADirectoryError:
         raise CorpusError(f"{path}: is a folder; pass a file in it") from None
     except PermissionError:
@@ -205,7 +206,7 @@ def open_binary(path: AnyPath) -> IO[bytes]:
     except PlaceError:
         raise
     except OSError as error:
-        raise CorpusError(f"{path}: cannot be opened: {error.strerror}") from error
+        raise CorpusError(f"{path}: cannot be opened ({error.strerror}); check its path") from error
 
 
 class Pipe:

@@ -150,7 +150,7 @@ def split_command(args: argparse.Namespace) -> int:
 
     suffix = PurePath(str(args.output)).suffix
     if suffix not in SUFFIXES:
-        raise ValueError(f"{args.output}: use a suffix of {', '.join(SUFFIXES)}")
+        raise ValueError(f"{args.output}: unknown format; end it in {' or '.join(SUFFIXES)}")
     check_writable(args.output)
     counts = split.SplitCounts()
     documents = split.read_documents(split.document_files(args.documents))

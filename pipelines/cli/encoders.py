@@ -41,7 +41,7 @@ def encoders(args: argparse.Namespace) -> int:
         lines.append("joined: a run uses the parts that cover both of its languages")
     lines += [line for name in names for line in _describe(name)]
     if encoder.USE not in joined:
-        lines.append("use: better in the languages it covers")
+        lines.append("use: lower search errors than mini's, in fewer languages")
     lines += [
         "encoders/wide, a folder of the repository: 98 languages",
         f"laser:, laser3: one encoder for {len(LASER2)} languages, and one each for {len(LASER3)} "

@@ -62,7 +62,7 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
         pairs = repaired(given) if args.repair else given
         if args.repair or args.target is None:
             folder = args.work_dir / LINES_FOLDER if args.work_dir else Path(temporary)
-            args.source, args.target = write_sides(pairs, folder)
+            args.source, args.target = write_sides(pairs, folder, name=args.source)
             args.input_format, args.src_format, args.tgt_format = "lines", None, None
         if args.repair and args.order == BY_SCORE:
             write_texts(given, folder / ORIGINALS_FILE)
@@ -123,7 +123,7 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     check_kept(options)
     read = pairs.read()
     first = list(islice(read, FIRST_LINES))
-    rater = TextRater.fit(options, first)
+    rater = TextRater.fit(options, first, name=args.source)
     reasons: Counter[str] = Counter()
     wrong = 0.0
 
@@ -171,16 +171,16 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
         formats = (args.src_format or args.input_format, args.tgt_format or args.input_format)
         pairs = pairs_of_corpora(args.source, args.target, formats)
     elif args.src_format or args.tgt_format:
-        raise ValueError(
-            "--src-format and --tgt-format need TGT; for a file of pairs, use --input-format"
-        )
+        option = "--src-format" if args.src_format else "--tgt-format"
+        raise ValueError(f"{option} requires TGT; for a file of pairs, use --input-format")
     else:
         pairs = _open(args)
     in_order = args.score == TEXTS or (is_tsv and pairs.has_lines)
     args.order = args.order or (AS_INPUT if in_order else BY_SCORE)
     if args.order == AS_INPUT and not is_tsv:
         raise ValueError(
-            f"{args.output}: --order input and --score texts write TSV; name an output in .tsv"
+            f"{args.output}: {f'--score {TEXTS}' if args.score == TEXTS else '--order input'} "
+            "writes TSV; name an output in .tsv"
         )
     if args.order == AS_INPUT and args.top is not None:
         raise ValueError("--top conflicts with --order input; add --order score")

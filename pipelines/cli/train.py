@@ -228,7 +228,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
     texts = find_text(args.data, OBJECTIVES[args.objective])
     names = texts if args.pairs is None else dict.fromkeys(args.pairs)
     if unknown := [name for name in names if name not in texts]:
-        raise ValueError(f"{args.data}: no text of {unknown[0]!r}; available: {', '.join(texts)}")
+        raise ValueError(f"--pairs {unknown[0]}: not in {args.data}; use {', '.join(texts)}")
     return Recipe(
         files={name: texts[name] for name in names},
         exclude=frozenset(filter(None, args.exclude)),

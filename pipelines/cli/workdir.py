@@ -81,7 +81,7 @@ def clean(args: argparse.Namespace) -> int:
 
 def _stages(work_dir: Place) -> list[state.StageState]:
     if not work_dir.is_dir():
-        raise NotADirectoryError(f"{work_dir}: folder not found")
+        raise NotADirectoryError(f"{work_dir}: folder not found; pass the --work-dir of a run")
     if stages := state.read_stages(WorkFolder(work_dir)):
         return stages
     raise ValueError(f"{work_dir}: contains no run; pass the --work-dir of a run")

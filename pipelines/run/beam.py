@@ -198,7 +198,10 @@ def _engine(
         local = name == "DirectRunner"
         runner = FnApiRunner(_local_workers(options, scratch)) if local else create_runner(name)
     except ImportError as error:
-        raise ValueError(f"--runner {options.runner}: {error}") from error
+        raise ValueError(f"--runner {name}: not installed ({error}); install it") from error
+    except ValueError as error:
+        known = "FlinkRunner, SparkRunner, DataflowRunner, PortableRunner or DirectRunner"
+        raise ValueError(f"--runner {name}: unknown to Beam; use {known}") from error
     beam_options = PipelineOptions(flags)
     if isinstance(runner, PortableRunner):
         runner.__dict__["create_job_service_handle"] = _JobService

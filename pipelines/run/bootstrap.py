@@ -106,7 +106,7 @@ def _begin(options: BootstrapOptions, folder: Path) -> None:
 
 def _check_known(options: BootstrapOptions, known: Path) -> None:
     if not known.is_file():
-        raise ValueError(f"{known}: file not found")
+        raise ValueError(f"--known {known}: file not found; check its path")
     name = "-".join(options.languages)
     if name not in known.name.split(".") or not PAIR.fullmatch(name):
         raise ValueError(

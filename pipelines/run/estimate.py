@@ -81,7 +81,8 @@ def _plan(options: MiningOptions) -> tuple[list[str], float]:
     check_options(options)
     if options.scope == DOCUMENT:
         raise ValueError(
-            "--plan requires --scope corpus, because the cost of documents depends on their sizes"
+            "--plan conflicts with --scope document, whose cost depends on the documents' sizes; "
+            "omit one of them"
         )
     start = time.perf_counter()
     if options.encoder == encoder.BEST:
@@ -94,8 +95,8 @@ def _plan(options: MiningOptions) -> tuple[list[str], float]:
     source, target = sizes.values()
     if source.dim != target.dim:
         raise ValueError(
-            f"source vectors have {source.dim} dimensions, target vectors {target.dim}; "
-            "embed both sides with the same encoder"
+            f"source vectors have {source.dim} dimensions, target vectors {target.dim}; embed both "
+            "sides with the same encoder"
         )
     fit = fit_run(run, sizes)
     options = replace(options, k=fit.options.k)

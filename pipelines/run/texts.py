@@ -13,7 +13,7 @@ import numpy as np
 
 from eval.output import signature
 from miner.arrays import FloatArray, Mask
-from miner.choices import LINES
+from miner.choices import LINES, TEXTS
 from miner.filters import Suspects, check_filter_languages, reasons
 from miner.judge.features import (
     PAIRS_PER_THREAD,
@@ -58,12 +58,12 @@ class TextRater:
     typical: Suspects
 
     @classmethod
-    def fit(cls, options: MiningOptions, first: Sequence[FilePair]) -> "TextRater":
-        """Build a rater from the first lines of a file of pairs.
+    def fit(cls, options: MiningOptions, first: Sequence[FilePair], *, name: object) -> "TextRater":
+        """Build a rater from the first lines of the file ``name`` of pairs.
 
         CorpusError says that no line is a pair, ValueError that a language lacks a filter or words.
         """
-        run = _with_languages(options, first)
+        run = _with_languages(options, first, name)
         source, target = _usable_texts(run, first)[0]
         source, target = _take(source, target, ~same_texts(source, target))
         texts = _read(run, source, target)
@@ -120,12 +120,12 @@ class TextRater:
         return why.tolist()
 
 
-def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunContext:
+def _with_languages(options: MiningOptions, first: Sequence[FilePair], name: object) -> RunContext:
     run = RunContext(job_of(options))
     for side, texts in zip(SIDES, _usable_texts(run, first)[0], strict=True):
         if not texts:
             raise CorpusError(
-                f"no pairs found in the first {len(first):,} lines; pass a file with pairs in them"
+                f"{name}: no pairs found until line {len(first):,}; pass a file of pairs"
             )
         levels = escaped_levels(texts)
         shares = language_shares([unescape(text, levels) for text in texts])
@@ -134,6 +134,10 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair]) -> RunCon
     for line in (line for side in SIDES for line in language_warnings(run.options, side)):
         logger.warning("%s", line)
     check_filter_languages(options.filters, run.languages)
+    try:
+        run.word_encoders()
+    except ValueError as error:
+        raise ValueError(f"--score {TEXTS}: {error}; use --score margin") from error
     return run
 
 

@@ -85,7 +85,8 @@ def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
     except Exception as error:  # an encoder is any code and may raise anything
         why = " ".join(f"{type(error).__name__}: {error}".split())
     if len(texts) == 1:
-        logger.warning("the encoder failed for one sentence (%s), which is rejected", why)
+        line = "the encoder failed for one sentence (%s), which is rejected; --work-dir lists it"
+        logger.warning(line, why)
         return Block(np.full((1, encoder.dim), np.nan, np.float16), failed={0: why})
     half = len(texts) // 2
     first, second = encode_block(encoder, texts[:half]), encode_block(encoder, texts[half:])

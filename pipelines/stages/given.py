@@ -34,8 +34,8 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
     if lines[0] != lines[1]:
         first, second = (run.options.side(side).path for side in SIDES)
         raise ValueError(
-            f"{first} has {lines[0]:,} lines and {second} {lines[1]:,}; line i of one must "
-            "translate line i of the other"
+            f"{first}: the number of lines is {lines[0]:,}, but {lines[1]:,} in {second}; pass "
+            "files whose lines i translate each other"
         )
 
 

@@ -91,7 +91,8 @@ def _decided_score(run: RunContext, prefix: str) -> str:
         }
         for option, needs_words in needs.items():
             if needs_words:
-                raise ValueError(f"{prefix}{option}: {error}") from error
+                languages = "" if all(run.languages) else "pass --src-lang and --tgt-lang, or "
+                raise ValueError(f"{prefix}{option}: {error}; {languages}omit it") from error
         logger.info("%spairs are scored by margin only (%s); writing all of them", prefix, error)
         return MARGIN
     return WORDS

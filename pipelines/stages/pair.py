@@ -129,7 +129,7 @@ def _lines(source: ShardedDocuments, target: ShardedDocuments, pairs: DocumentPa
         for name in names:
             if "\t" in name or "\n" in name or "\r" in name:
                 raise ValueError(
-                    f"{name!r}: the name of this document contains a tab or a line end; rename it"
+                    f"document {name!r}: its name contains a tab or a line end; rename it"
                 )
         lines.append(f"{names[0]}\t{names[1]}\t{score:.4f}\n")
     return lines

@@ -81,7 +81,7 @@ def test_what_cannot_be_loaded(tmp_path: Path, tokenizer: Tokenizer) -> None:
         return str(caught.value).partition("enc: ")[2]
 
     save(folder, tokenizer, "bilstm", pieces=7)
-    told = f"{WEIGHTS} has 8 vectors for {len(tokenizer)} pieces and an end, so "
+    told = f"{WEIGHTS} has 8 vectors, but tokenizer.model needs {len(tokenizer) + 1}, so "
     assert refusal().startswith(told)
     save(folder, tokenizer, "bilstm")
     config = json.loads((folder / CONFIG).read_text())
@@ -92,5 +92,5 @@ def test_what_cannot_be_loaded(tmp_path: Path, tokenizer: Tokenizer) -> None:
     (folder / WEIGHTS).write_bytes(b"")
     assert "is damaged" in refusal()
     save(folder, tokenizer, "transformer")
-    with pytest.raises(ValueError, match="enc: cannot run in int8, which needs"):
+    with pytest.raises(ValueError, match="enc: --precision int8 requires LASER1"):
         load_encoder(str(folder), precision="int8")

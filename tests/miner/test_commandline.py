@@ -56,7 +56,7 @@ def test_a_full_disk_behind_standard_output() -> None:
             stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT, env=environment,
         )  # fmt: skip
     assert run.returncode == 2
-    assert run.stderr == "adit: error: standard output: No space left on device\n"
+    assert run.stderr.startswith("adit: error: standard output: No space left on device; free ")
 
 
 def test_the_status_of_main_is_returned(capsys: pytest.CaptureFixture[str]) -> None:

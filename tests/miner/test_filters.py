@@ -119,7 +119,7 @@ def test_hubs_on_either_side() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("hub", "numbers of neighbour lists"), ("language", "--src-lang")]
+    ("name", "message"), [("hub", "requires 2 lists, not 0"), ("language", "--src-lang")]
 )
 def test_facts_that_a_filter_lacks(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -146,11 +146,15 @@ def test_reasons() -> None:
 @pytest.mark.parametrize(
     ("names", "languages", "message"),
     [
-        (("language",), ("de", None), "requires --src-lang and --tgt-lang"),
+        (
+            ("language",),
+            ("de", None),
+            "unknown language; pass --src-lang and --tgt-lang",
+        ),
         (
             ("language",),
             ("de", "klingon"),
-            "the filter 'language' does not support 'klingon'; omit it, or use ace",
+            "--filters language: does not recognise 'klingon', only ace",
         ),
     ],
 )

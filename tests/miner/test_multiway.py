@@ -52,5 +52,7 @@ def test_against_sets(seed: int) -> None:
 def test_no_pairs_and_too_many_languages() -> None:
     none = np.empty(0, np.int64)
     assert cluster_pairs(none, none, np.array([0, 3, 5])).members.shape == (0, 2)
-    with pytest.raises(ValueError, match="65 languages: at most 64 can be clustered"):
+    with pytest.raises(
+        ValueError, match="--multiway: 65 languages, but at most 64 can be clustered"
+    ):
         cluster_pairs(none, none, np.arange(66))

@@ -190,7 +190,7 @@ def test_damaged_cells_are_refused_by_name(
     capsys.readouterr()
     assert mine_corpus([*world.inputs(), "-o", str(world.path("out.jsonl")), "-q", *work]) == 2
     error = one_line(capsys.readouterr().err, "mine-corpus")
-    assert f"{damaged}: checksum mismatch" in error
+    assert f"{damaged}: was changed since it was written" in error
 
 
 @pytest.mark.parametrize(
@@ -198,12 +198,15 @@ def test_damaged_cells_are_refused_by_name(
 )
 def test_a_bad_name_of_cells_is_refused(run: list[str], refused: Refused, index: str) -> None:
     error = refused([*run, "--index", index])
-    assert f"index {index!r} is malformed; write 'cells', 'cells4096' or " in error
+    assert f"--index {index!r}: is malformed; write cells, cells4096 or " in error
 
 
 def test_more_cells_than_sentences_are_refused(run: list[str], refused: Refused) -> None:
     error = refused([*run, "--index", "cells91"])
-    assert "91 cells cannot be made of 90 sentences; use fewer cells, or --index exact" in error
+    assert (
+        "--index cells91: 90 sentences are fewer than its cells; use fewer cells, or --index exact"
+        in error
+    )
     assert mine_corpus([*run, "-q", "--index", "cells90"]) == 0
 
 

@@ -192,7 +192,7 @@ def test_rows_without_an_allowed_neighbour_have_none(articles: Articles) -> None
         ),
         (
             ["--scope", "document", "--document-pairs", "PAIRS", "--plan"],
-            "--plan requires --scope corpus",
+            "--plan conflicts with --scope document",
         ),
         (["--scope", "document", "--document-pairs", "nowhere"], "nowhere: file not found"),
         (

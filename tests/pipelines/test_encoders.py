@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_options_for_other_encoders_are_refused(
 ) -> None:
     for option in (["--pretokenized"], ["--vocab", INPUTS], ["--precision", "int8"]):
         assert embed_corpus([INPUTS, "-o", str(tmp_path / "x.npy"), *option]) == 2
-        assert "encoder 'mini' " in capsys.readouterr().err
+        assert f"{option[0]} " in (line := capsys.readouterr().err) and "encoder 'mini'" in line
     assert not (tmp_path / "x.npy").exists()
 
 
@@ -103,18 +104,32 @@ def test_mining_with_sentence_transformers(tmp_path: Path, monkeypatch: pytest.M
         load_encoder(f"st:{tmp_path / 'nosuch'}")
 
 
-def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+class _NotFoundError(Exception):
+    response = SimpleNamespace(status_code=404)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ConnectionError("no route to the hub"), "the Hugging Face hub cannot be reached; check"),
+        (_NotFoundError(), "is not a folder, nor a public model on .*; check its name"),
+        (ValueError("a name with spaces"), "is not a folder, nor a public model on"),
+    ],
+)
+def test_the_hub_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
     pytest.importorskip("sentence_transformers")
     from huggingface_hub import HfApi
 
     asked = []
 
-    def unreachable(hub: HfApi, name: str, **options: object) -> None:
+    def fail(hub: HfApi, name: str, **options: object) -> None:
         asked.append(name)
-        raise ConnectionError("no route to the hub")
+        raise error
 
-    monkeypatch.setattr(HfApi, "model_info", unreachable)
-    with pytest.raises(ValueError, match=r"^encoder 'st:no/such' .*: no route to the hub; check"):
+    monkeypatch.setattr(HfApi, "model_info", fail)
+    with pytest.raises(ValueError, match=f"^encoder 'st:no/such' .*{message}"):
         load_encoder("st:no/such")
     assert asked == ["no/such"]
 

@@ -46,7 +46,9 @@ def test_a_full_disk_at_every_file(
 
     monkeypatch.setattr("os.replace", replace)
     error = refused(run)
-    assert error.endswith(f"{name}: cannot be written: No space left on device\n")
+    assert error.endswith(
+        f"{name}: cannot be written: No space left on device; free space on its disk\n"
+    )
 
 
 @contextmanager

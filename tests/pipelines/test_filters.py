@@ -135,7 +135,7 @@ def test_nothing_is_rejected(world: World) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--filters", "length,loud"], "filter 'loud' is unknown; choose one of short, length"),
+        (["--filters", "length,loud"], "--filters 'loud' is unknown; choose one of short, length"),
         (["--filters", "language"], "--src-lang and --tgt-lang"),
     ],
 )

@@ -117,7 +117,7 @@ def test_runs_of_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     capsys.readouterr()
     assert why([str(work), "b", "1"]) == 2
     error = capsys.readouterr().err
-    assert "de.tsv: the source id 'a' comes more than once; give each record its own id" in error
+    assert "de.tsv: the source id 'a' occurs more than once; give each record its own id" in error
 
 
 def test_aligned_documents_have_unique_ids(

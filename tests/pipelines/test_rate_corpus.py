@@ -192,7 +192,7 @@ def test_corpora_of_different_lengths_are_refused(
     arguments = [str(corpus / "src.txt"), str(corpus / "tgt.txt"), "-o", str(corpus / "out.tsv")]
     assert adit(["rate", *arguments]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert f"src.txt has {COUNT} lines and " in error and f"tgt.txt {COUNT - 1};" in error
+    assert f"src.txt: the number of lines is {COUNT}, but {COUNT - 1} in " in error
     assert not (corpus / "out.tsv").exists()
 
 

@@ -164,7 +164,7 @@ def test_a_damaged_object_is_refused_by_name(
     for content in others.values():
         s3.put(name, content)
         error = refused(run, capsys)
-        assert f"{s3.told(name)}: checksum mismatch (damaged or replaced); {advice}" in error
+        assert f"{s3.told(name)}: was changed since it was written; {advice}" in error
     s3.path(name).unlink()
     assert f"{s3.told(name)}: file not found; {advice}" in refused(run, capsys)
     s3.put(name, whole)

@@ -113,7 +113,7 @@ def test_a_damaged_batch_is_refused_by_name(
     capsys.readouterr()
     assert mine_corpus(run("work")) == 2
     error = one_line(capsys.readouterr().err, "mine-corpus")
-    assert f"{first}: checksum mismatch (damaged or replaced)" in error
+    assert f"{first}: was changed since it was written" in error
 
 
 class Killed(BaseException):

@@ -119,7 +119,7 @@ def test_flink_and_spark(same: Iterator, runner: str, jar: str, options: list[st
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--runner", "NoRunner"], "Unexpected pipeline runner: NoRunner"),
+        (["--runner", "NoRunner"], "--runner NoRunner: unknown to Beam; use FlinkRunner"),
         (
             ["--runner", "DirectRunner", "--", "--flink_mastr=x"],
             "--flink_mastr: unknown option of Beam",

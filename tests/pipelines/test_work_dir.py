@@ -216,7 +216,7 @@ def test_a_damaged_artefact_is_refused_by_name(
     capsys.readouterr()
     assert mine_corpus(run) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"mine-corpus: error: {damaged}: checksum mismatch")
+    assert error.startswith(f"mine-corpus: error: {damaged}: was changed since it was written")
     assert error.count("\n") == 1
     assert f"delete the folder {damaged.parent} " in error
 
@@ -231,7 +231,7 @@ def test_a_missing_file_and_a_broken_seal_are_refused_by_name(
     assert f"{work_dir / 'pairs/pairs.parquet'}: file not found" in capsys.readouterr().err
     (work_dir / "tiles/00000-00000/seal.json").write_text("{}", encoding="utf-8")
     assert mine_corpus(run) == 2
-    assert f"{work_dir / 'tiles/00000-00000/seal.json'}: not a seal" in capsys.readouterr().err
+    assert f"{work_dir / 'tiles/00000-00000/seal.json'}: is damaged" in capsys.readouterr().err
     # The messages advise to remove the folders.
     shutil.rmtree(work_dir / "pairs")
     shutil.rmtree(work_dir / "tiles/00000-00000")

@@ -12,6 +12,7 @@ from encoder.training.architectures.bag import Bag
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network
 from encoder.training.options import (
+    ArchitectureOptions,
     BagOptions,
     BiLSTMOptions,
     RecurrentOptions,
@@ -23,8 +24,9 @@ from encoder.training.options import (
 def make_model(options: TrainingOptions, features: Features) -> Model:
     """Make a model with random weights, on the GPU if there is one.
 
-    ValueError says that the dimensions do not fit the architecture.
+    Errors of ``check_dim`` are raised.
     """
+    check_dim(options.architecture)
     kind, vocabulary = options.architecture, features.pieces + 1
     if isinstance(kind, BagOptions):
         model: Model = Bag(features, kind.dim)
@@ -40,9 +42,22 @@ def make_model(options: TrainingOptions, features: Features) -> Model:
     return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
 
+def check_dim(kind: ArchitectureOptions) -> None:
+    """Check that directions, heads or levels can share ``dim``.
+
+    Raises:
+        ValueError: They cannot.
+    """
+    times = {"bilstm": 2, "transformer": HEADS}.get(kind.name, 1)
+    times = KINDS[kind.name].times if kind.name in KINDS else times
+    if rest := kind.dim % times:
+        raise ValueError(
+            f"--dim {kind.dim}: --architecture {kind.name} requires a multiple of {times}; pass "
+            f"{kind.dim - rest + times}"
+        )
+
+
 def _draw_bilstm(kind: BiLSTMOptions, vocabulary: int) -> dict[str, Tensor]:
-    if kind.dim % 2:
-        raise ValueError(f"--dim {kind.dim}: expected an even number, half for each direction")
     lstm = nn.LSTM(kind.word_dim, kind.dim // 2, num_layers=kind.layers, bidirectional=True)
     embeddings = nn.Embedding(vocabulary, kind.word_dim)
     nn.init.normal_(embeddings.weight, std=0.1)
@@ -51,8 +66,6 @@ def _draw_bilstm(kind: BiLSTMOptions, vocabulary: int) -> dict[str, Tensor]:
 
 def _draw_transformer(kind: TransformerOptions, vocabulary: int) -> dict[str, Tensor]:
     dim = kind.dim
-    if dim % HEADS:
-        raise ValueError(f"--dim {dim}: expected a multiple of {HEADS}, the number of heads")
     embeddings = nn.Embedding(vocabulary, dim)
     nn.init.normal_(embeddings.weight, std=dim**-0.5)
     layers = nn.ModuleList(

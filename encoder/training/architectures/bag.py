@@ -46,14 +46,15 @@ class Bag(Model):
         """
         if not isinstance(encoder, BagEncoder) or encoder.scheme != SCHEME:
             raise ValueError(
-                "--start: a bag can only start from a bag that this version's 'adit train' wrote"
+                f"--start: {encoder.name} is not a bag of this version's 'adit train'; pass such "
+                "an encoder, or another --architecture"
             )
         rows = encoder.rows()
         if rows.shape != self.table.shape:
             base, new = ("{} rows of {}".format(*matrix.shape) for matrix in (rows, self.table))
             raise ValueError(
-                f"--start: the base encoder has {base} parameters, and the new encoder {new}; "
-                "pass the base encoder's --dim and --ngram-rows"
+                f"--start: {encoder.name} has {base} numbers, and the new encoder {new}; pass the "
+                "--dim and --ngram-rows of the former"
             )
         with torch.no_grad():
             self.table.copy_(torch.from_numpy(rows))

@@ -102,7 +102,8 @@ class Network(Model):
         """
         if not isinstance(encoder, trained.TrainedNetwork):
             raise ValueError(
-                "--start: a network can only start from a network that 'adit train' wrote"
+                f"--start: {encoder.name} is not a network of 'adit train'; pass such an encoder, "
+                "or --architecture bag"
             )
         weights = encoder.weights()
         sides = self.network.state_dict(), weights
@@ -111,8 +112,8 @@ class Network(Model):
         )
         if own_shapes != base_shapes:
             raise ValueError(
-                "--start: the base encoder has other layers; pass its --architecture, --dim, "
-                "--layers and, for a bilstm, --word-dim, and omit --ngram-rows"
+                f"--start: {encoder.name} has other layers than the new encoder; pass the former's "
+                "--architecture, --dim, --layers and, for a bilstm, --word-dim"
             )
         self.network.load_state_dict(weights)
 

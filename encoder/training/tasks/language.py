@@ -44,8 +44,8 @@ class Masked(Task):
         architecture = setting.options.architecture
         if not isinstance(architecture, TransformerOptions):
             raise ValueError(
-                f"a language model needs token vectors, which architecture {architecture.name} "
-                "lacks; use --architecture transformer"
+                f"--architecture {architecture.name} has no vectors of tokens, which a language "
+                "model requires; use --architecture transformer"
             )
         self._sides = sides or 1 + all(text.is_parallel for text in setting.texts)
         self._end, self._seed = setting.vocabulary, setting.options.seed

@@ -46,7 +46,7 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
     for target in options.targets:
         if target not in languages:
             raise ValueError(
-                f"--targets {target}: the text has only {', '.join(languages)}; use these"
+                f"--targets {target}: the text is in {', '.join(languages)} only; choose among them"
             )
     paths = {}
     for count, share in options.shares().items():
@@ -57,8 +57,8 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
         }
         if not ways:
             raise ValueError(
-                f"--sources {count}: leaves no target language of {', '.join(languages)}; use "
-                "fewer sources, or more targets"
+                f"--sources {count}: of the languages {', '.join(languages)}, none is left in "
+                "--targets; lower it, or add targets"
             )
         for sources, targets in ways.items():
             paths["+".join(sources)] = Path(
@@ -110,7 +110,10 @@ class Paths(Task):
         for language in source_languages(_find_paths(options, texts)):
             network = make_model(options, features)
             if not isinstance(network, Network):
-                raise ValueError("--objective paths requires a network; use --architecture bilstm")
+                raise ValueError(
+                    f"--architecture {options.architecture.name} conflicts with --objective paths; "
+                    "use --architecture bilstm"
+                )
             networks[language] = network
         if rate := options.architecture.token_dropout:
             raise ValueError(f"--token-dropout {rate} conflicts with --objective paths; omit it")

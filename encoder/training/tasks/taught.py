@@ -32,10 +32,11 @@ class Taught(Task):
         super().__init__()
         teacher = setting.teacher
         if teacher is None:
-            raise ValueError("no teacher; pass an encoder with --teacher")
+            name = setting.options.objective.name
+            raise ValueError(f"--objective {name} requires --teacher ENCODER")
         if teacher.dim != setting.dim:
             raise ValueError(
-                f"--dim {setting.dim}: the teacher has {teacher.dim} dimensions; pass --dim "
+                f"--dim {setting.dim}: the --teacher has {teacher.dim} dimensions; pass --dim "
                 f"{teacher.dim}"
             )
         self._options = setting.options.objective
@@ -74,9 +75,10 @@ class Alignment(Taught):
 
     def __init__(self, setting: Setting) -> None:
         if not isinstance(setting.teacher, BagEncoder | TrainedNetwork):
+            name = getattr(setting.teacher, "name", None)
             raise ValueError(
-                "--teacher: languages can only be added to a bag or a network; pass mini, or a "
-                "folder that 'adit train' wrote"
+                f"--teacher: languages cannot be added to {name}; pass mini, or a folder that "
+                "'adit train' wrote"
             )
         super().__init__(setting)
         self._teacher = setting.teacher
@@ -104,10 +106,12 @@ class Addition(Alignment):
     def __init__(self, setting: Setting) -> None:
         architecture = setting.options.architecture.name
         if not isinstance(setting.teacher, BagEncoder) or architecture != "bag":
-            raise ValueError(
-                "--objective addition: a bag can only be added to a bag; pass --architecture bag, "
-                "and as --teacher mini, or a bag that 'adit train' wrote"
-            )
+            if architecture != "bag":
+                wrong, right = f"--architecture {architecture}", "use --architecture bag"
+            else:
+                wrong = f"--teacher {getattr(setting.teacher, 'name', None)}"
+                right = "pass mini, or another bag that 'adit train' wrote"
+            raise ValueError(f"{wrong} conflicts with --objective addition; {right}")
         super().__init__(setting)
         self._names = {text.name: find_names(text.source) for text in setting.texts}
 

@@ -31,8 +31,8 @@ class Translation(Task):
         for text in setting.texts:
             if not self._directions(text.name):
                 raise ValueError(
-                    f"{text.name}: neither side is one of the target languages "
-                    f"{', '.join(self._targets)}; omit it from --pairs, or use other --targets"
+                    f"--targets {','.join(self._targets)}: contains neither language of the text "
+                    f"{text.name}; add one of them, or omit {text.name} from --pairs"
                 )
         self.decoder = Decoder(setting, languages=len(self._targets), hidden=options.decoder_dim)
 

@@ -111,11 +111,11 @@ def encode_both(
     dim = source.shape[1]
     if precision in ("int8", "int16") and dim >= INT8_DIMENSIONS:
         raise ValueError(
-            f"int8 products of {dim} dimensions may overflow; use --search-precision bfloat16"
+            f"--search-precision {precision}: sums of {dim} dimensions may overflow; use bfloat16"
         )
     if precision == "int8" and not int8_is_exact():
         raise ValueError(
-            "int8 products are inexact on this CPU; use --search-precision bfloat16 or float32"
+            "--search-precision int8: products are inexact on this CPU; use bfloat16 or float32"
         )
     of_rows, of_columns = (INT8_MAX, largest_sum()), (largest_code(), 8 * INT8_MAX)
     left = _Side(source, precision, centred, axes, of_rows)

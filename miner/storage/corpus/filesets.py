@@ -92,7 +92,8 @@ def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     files, others = folder_files(folder)
     if not files:
         others_note = f", only {summarise_names(others, 'entries')}" if others else ""
-        raise CorpusError(f"{folder}: folder contains no corpus files{others_note}; put some there")
+        remedy = "put text, JSON lines or Parquet there"
+        raise CorpusError(f"{folder}: folder contains no corpus files{others_note}; {remedy}")
     return files, others
 
 
@@ -212,7 +213,7 @@ def _language(entry: Place) -> str | None:
     if len(codes) > 1:
         first, second = sorted(codes)
         raise CorpusError(
-            f"{entry}: could be {first} or {second}; keep the code of one language in its name"
+            f"{entry}: name has the codes of two languages, {first} and {second}; keep one"
         )
     return next(iter(codes), None)
 

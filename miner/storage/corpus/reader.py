@@ -101,7 +101,7 @@ def open_corpus(
     if chosen == "parquet":
         if compression := streams.split_compression(path)[1]:
             raise CorpusError(
-                f"{path}: Parquet is compressed inside; remove the {compression} around it"
+                f"{path}: Parquet within {compression} is not read; decompress the file"
             )
         batches = _read_parquet(path, first_row)
     elif chosen == "documents":
@@ -174,7 +174,8 @@ def record_columns(path: AnyPath, schema: pa.Schema) -> list[str]:
 
     if "text" not in schema.names:
         raise CorpusError(
-            f"{path}: has no column 'text', only {', '.join(schema.names) or 'none'}; rename one"
+            f"{path}: has no column 'text', only {', '.join(schema.names) or 'none'}; rename one "
+            "to text"
         )
     columns = [column for column in ("id", "doc", "text") if column in schema.names]
     for column in columns:
@@ -185,7 +186,9 @@ def record_columns(path: AnyPath, schema: pa.Schema) -> list[str]:
         is_text = str(kind) in {"string", "large_string", "string_view"}
         if not is_text and (column == "text" or not (pt.is_integer(kind) or pt.is_null(kind))):
             expected = "string" if column == "text" else "string or integer"
-            raise CorpusError(f"{path}: column '{column}' is {kind}, expected {expected}; cast it")
+            raise CorpusError(
+                f"{path}: column '{column}' is {kind}, expected {expected}; convert it"
+            )
     return columns
 
 
@@ -243,7 +246,8 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
                 pairs[_pair(line)] = None
         except ValueError:
             raise CorpusError(
-                f"{path}: line {number} is not SOURCE TAB TARGET, or SOURCE TAB TARGET TAB SCORE"
+                f"{path} line {number}: expected SOURCE TAB TARGET, maybe TAB NUMBER, not "
+                f"{line[:60]!r}"
             ) from None
     if not pairs:
         raise CorpusError(f"{path}: contains no document pairs; expected SOURCE TAB TARGET lines")

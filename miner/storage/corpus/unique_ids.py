@@ -91,7 +91,8 @@ class UniqueIds:
             )
         if self._trimmed is not None:
             place = self._place_of(self._trimmed)
-            logger.warning("%s: removed spaces around ids or documents, first in %s", path, place)
+            line = "%s: removed spaces around ids or documents, first in %s; use ids without them"
+            logger.warning(line, path, place)
 
     def _place_of(self, row: int) -> str:
         return place_of(row, self._corpus.names, self._corpus.starts)

@@ -87,7 +87,8 @@ def _parquet_rows(path: AnyPath) -> Iterator[dict[str, object]]:
     with parquet_file(path) as file:
         names = file.schema_arrow.names
         if names.count("text") != 1:
-            raise CorpusError(f"{path}: has {names.count('text')} columns 'text'; expected one")
+            count = names.count("text")
+            raise CorpusError(f"{path}: has {count} columns 'text'; name one column text")
         columns = [column for column in (*NAMES, "text") if names.count(column) == 1]
         for batch in file.iter_batches(batch_size=PARQUET_BATCH_ROWS, columns=columns):
             values = [_column_values(batch.column(column)) for column in columns]

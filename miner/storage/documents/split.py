@@ -154,7 +154,7 @@ def document_files(path: Place) -> list[NamedPlace]:
         files = [file for file in filesets.folder_files(path)[0] if reader_of(file[1])]
     else:
         if not path.exists():
-            raise CorpusError(f"{path}: file not found")
+            raise CorpusError(f"{path}: file not found; check its path")
         files = [(path.name, path)] if reader_of(path) else []
     if not files:
         endings = " ".join(FORMATS)

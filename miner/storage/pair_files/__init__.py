@@ -67,7 +67,7 @@ def open_pairs(
     sample = [line for line, _ in islice(text_lines(path), SAMPLED_LINES)]
     first = next(filter(str.strip, sample), "").lstrip()
     if not first:
-        return PairFile(layout="no pairs", read=lambda: iter(()))
+        return PairFile(layout="no line with text", read=lambda: iter(()))
     if first.startswith("{") or suffix in (".jsonl", ".ndjson"):
         return records.open_jsonl(path, sample, columns, languages)
     return tables.open_table(path, sample, columns)

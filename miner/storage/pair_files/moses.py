@@ -73,7 +73,9 @@ def _archive(path: Place) -> Iterator[zipfile.ZipFile]:
     except (zipfile.BadZipFile, *DAMAGE_ERRORS) as error:
         raise CorpusError(f"{path}: is not a whole zip file ({error}); fetch it again") from error
     except RuntimeError as error:  # encrypted, or of another compression
-        raise CorpusError(f"{path}: cannot be unpacked here ({error}); unpack it") from error
+        raise CorpusError(
+            f"{path}: cannot be unpacked here ({error}); unpack it with another program"
+        ) from error
 
 
 def _read(path: Place, first: str, second: str) -> Iterator[FilePair]:
@@ -105,8 +107,8 @@ def pairs_of_sides(
         if None in lines:
             short, long = files if lines[0] is None else reversed(files)
             raise CorpusError(
-                f"{short}: has {number - 1:,} lines, and {long} has more; line i of one must "
-                "translate line i of the other"
+                f"{short}: ends after line {number - 1:,}, but {long} has more; pass files whose "
+                "lines i translate each other"
             )
         texts = lines[0][0], lines[1][0]
         problems = [(file, why) for file, (_, why) in zip(files, lines, strict=True)]

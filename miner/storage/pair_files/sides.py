@@ -27,12 +27,13 @@ ORIGINALS = ("source_original", "target_original")  # fields of texts before the
 BATCH_LINES = 1 << 13
 
 
-def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
+def write_sides(pairs: PairFile, folder: Place, *, name: object) -> tuple[Place, Place]:
     """Write the sources and the targets of pairs to two files of lines.
 
     Line i of ``source.txt`` and ``target.txt`` is from entry i of ``pairs.read()``, with spaces for
     tabs and line ends, and empty if that is not a pair. The folder is made, and files are replaced.
-    Their paths are returned. Errors of ``pairs.read`` and ``atomic_file`` are raised.
+    Their paths are returned. ``name`` is of the pairs, for errors. Errors of ``pairs.read`` and
+    ``atomic_file`` are raised.
 
     Raises:
         CorpusError: No pair has two texts.
@@ -52,7 +53,7 @@ def write_sides(pairs: PairFile, folder: Place) -> tuple[Place, Place]:
             count += bool(texts[0] and texts[1])
         if not count:
             raise CorpusError(
-                f"no pairs found ({pairs.layout}); pass a file with at least one pair"
+                f"{name}: no pairs found ({pairs.layout}); pass a file with at least one pair"
             )
     return paths
 

@@ -129,8 +129,8 @@ def _chosen(
     positions = [names.get(name, int(name) - 1 if name.isdecimal() else -1) for name in columns]
     for name, position in zip(columns, positions, strict=True):
         if not 0 <= position < width:
-            known = f"named {', '.join(names)}" if names else f"1 to {width}"
-            raise CorpusError(f"{path}: no column {name!r}; choose --columns among those {known}")
+            known = f"the names {', '.join(names)}" if names else f"1 to {width}"
+            raise CorpusError(f"{path}: no column {name!r}; choose --columns among {known}")
     return positions[0], positions[1]
 
 

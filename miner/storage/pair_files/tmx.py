@@ -28,7 +28,7 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
             languages, or have other than two while one of ``languages`` is None.
     """
     if columns:
-        raise CorpusError("--columns: TMX has no columns; use --src-lang and --tgt-lang")
+        raise CorpusError(f"--columns: {path} is TMX; use --src-lang and --tgt-lang")
     source = ""
     tags: dict[str, str] = {}  # by their language, in order
     for srclang, unit in islice(_units(path), SAMPLED_UNITS):
@@ -40,7 +40,8 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
     if lacking := next((code for code in given if code and tags and code not in tags), None):
         known = ", ".join(tags.values())
         raise CorpusError(
-            f"{path}: its first units are not in {lacking}, only in {known}; use two of these"
+            f"{path}: its first {SAMPLED_UNITS} units have no text in {lacking!r}, only in "
+            f"{known}; pass two of these as --src-lang and --tgt-lang"
         )
     order = sorted(tags, key=lambda code: code != source)
     free = [code for code in order if code not in given]
@@ -50,7 +51,10 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
             "--tgt-lang"
         )
     if len(order) == 1 or (not order and None in given):
-        raise CorpusError(f"{path}: its first units have fewer than two languages; pass two")
+        raise CorpusError(
+            f"{path}: its first {SAMPLED_UNITS} units are in {' '.join(tags.values()) or 'no'} "
+            "language; pass TMX with two languages"
+        )
     chosen = tuple(code or free.pop(0) for code in given)
     shown = tuple(tags.get(code, code) for code in chosen)
     return PairFile(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import PARSING, IntArray, Mask, load_array
+from miner.commandline import explain_errno
 from miner.storage.atomic import atomic_file
 from miner.storage.places import AnyPath, Place, PlaceError, RemotePath
 from miner.storage.streams import COMPRESSIONS, HEAD_BYTES, look_into
@@ -109,15 +110,15 @@ def open_embeddings(
             head = file.read(HEAD_BYTES)
             size = file.seek(0, os.SEEK_END)
     except FileNotFoundError:
-        raise EmbeddingsError(f"{name}: file not found") from None
+        raise EmbeddingsError(f"{name}: file not found; check its path") from None
     except PlaceError as error:
         raise EmbeddingsError(str(error)) from error
     except OSError as error:
-        raise EmbeddingsError(f"{name}: cannot be read: {error.strerror}") from error
+        raise EmbeddingsError(f"{name}: cannot be read: {explain_errno(error)}") from error
     if not head:
         raise EmbeddingsError(f"{name}: is empty; write the embeddings again")
     if dim is not None and dim < 1:
-        raise EmbeddingsError(f"{name}: --dim {dim} must be at least 1")
+        raise EmbeddingsError(f"{name}: --dim {dim} must be at least 1; pass its dimensions")
     if head.startswith(_NPY_MAGIC):
         return _map_npy(path, rows, dim, corpus)
     _refuse_other_files(name, head)
@@ -179,7 +180,7 @@ def write_embeddings(
     """
     name, suffix = str(path), PurePath(str(path)).suffix.lower()
     if _DTYPE_BY_SUFFIX.get(suffix, dtype) != dtype:
-        raise ValueError(f"{name}: the suffix {suffix} is not for {dtype}; use .npy or .raw")
+        raise ValueError(f"{name}: the suffix conflicts with --dtype {dtype}; use .npy or .raw")
     file_dtype = np.dtype(dtype).newbyteorder("<")
     written = 0
     with atomic_file(path) as temporary, open(temporary, "wb") as file:
@@ -261,7 +262,7 @@ def _raw_layout(
     )
     fits = f" (its size fits {fitting})" if fitting else ""
     if dim is None:
-        raise EmbeddingsError(f"{name}: has no header; pass --dim{fits}")
+        raise EmbeddingsError(f"{name}: has no header with dimensions; pass --dim{fits}")
     for dtype in _RAW_DTYPES:
         if size == rows * dim * dtype.itemsize:
             return dtype, dim

@@ -37,6 +37,6 @@ def read_index(path: Path, *, mapped: bool) -> faiss.Index:
         return faiss.read_index(str(path), flags)
     except RuntimeError as error:
         raise ArtefactError(
-            f"{path} cannot be read by FAISS {faiss.__version__}; "
-            f"delete the folder {path.parent} to rebuild it"
+            f"{path}: cannot be read by FAISS {faiss.__version__}; delete the folder {path.parent} "
+            "to rebuild it"
         ) from error

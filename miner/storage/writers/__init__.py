@@ -120,14 +120,14 @@ class Output(NamedTuple):
         languages = origin.languages
         if self.format.names_languages and None in languages:
             raise ValueError(
-                f"{self.path}: the format needs both languages; pass --src-lang and --tgt-lang"
+                f"{self.path}: the format names both languages; pass --src-lang and --tgt-lang"
             )
         if self.format is not FORMATS[LINES]:
             return [self.path / name for name in self.format.files] or [self.path]
         sides = languages[0] or "src", languages[1] or "tgt"
         if sides[0] == sides[1]:
             raise ValueError(
-                f"{self.path}: both files would be named by {sides[0]}; give two languages by "
-                "--src-lang and --tgt-lang"
+                f"{self.path}: both files would be named by {sides[0]}; pass different --src-lang "
+                "and --tgt-lang"
             )
         return [self.path.parent / self.path.name.replace(LINES, side) for side in sides]

@@ -51,7 +51,7 @@ def one_to_one_pairs(run: RunContext) -> list[tuple[str, str]]:
         if count > 1:
             raise ValueError(
                 f"{run.options.document_pairs}: document {name!r} is in {count} pairs; "
-                "--alignment monotone requires each document once"
+                "--alignment monotone requires each document once, so keep one pair"
             )
     return pairs
 

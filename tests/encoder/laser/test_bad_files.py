@@ -69,10 +69,10 @@ def test_a_truncated_file(tmp_path: Path, share: float) -> None:
 
 
 BILSTM_EDITS: dict[str, tuple[Callable[[dict], object], str]] = {
-    "no model": (lambda c: c.pop("model"), "lacks its part 'model'"),
-    "no dictionary": (lambda c: c.pop("dictionary"), "lacks its part 'dictionary'"),
-    "no params": (lambda c: c.pop("params"), "lacks its part 'params'"),
-    "a list": (lambda c: c.update(model=[]), "no mapping as its part 'model'"),
+    "no model": (lambda c: c.pop("model"), "lacks the part 'model'"),
+    "no dictionary": (lambda c: c.pop("dictionary"), "lacks the part 'dictionary'"),
+    "no params": (lambda c: c.pop("params"), "lacks the part 'params'"),
+    "a list": (lambda c: c.update(model=[]), "no dict as the part 'model'"),
     "no tensor": (lambda c: c["model"].pop("lstm.bias_hh_l1"), "lacks the tensor lstm.bias_hh_l1"),
     "no embeddings": (lambda c: c["model"].pop("embed_tokens.weight"), "lacks the tensor embed_"),
     "not a tensor": (lambda c: c["model"].update({"embed_tokens.weight": 3}), "not a tensor"),
@@ -100,8 +100,8 @@ def config(content: dict) -> dict:
 
 
 TRANSFORMER_EDITS: dict[str, tuple[Callable[[dict], object], str]] = {
-    "no cfg": (lambda c: c.pop("cfg"), "lacks its part 'cfg'"),
-    "no cfg.model": (lambda c: c["cfg"].pop("model"), "lacks its part 'model'"),
+    "no cfg": (lambda c: c.pop("cfg"), "lacks the part 'cfg'"),
+    "no cfg.model": (lambda c: c["cfg"].pop("model"), "lacks the part 'model'"),
     "no heads": (lambda c: config(c).pop("encoder_attention_heads"), "lacks the setting encoder_a"),
     "heads": (lambda c: config(c).update(encoder_attention_heads=5), "heads 5 for 16 dimensions"),
     "pooling": (lambda c: config(c).update(sentemb_criterion="sum"), "sentemb_criterion 'sum'"),
@@ -143,7 +143,7 @@ def test_laser3_without_its_vocabulary(changed: Callable[..., Path], tmp_path: P
     assert with_vocabulary.endswith(
         "needs laser3_cls_prenorm.spm in the same folder; copy it there"
     )
-    assert "vocabulary file not found" in refusal(
+    assert "x.cvocab: file not found; pass" in refusal(
         f"laser3:{path}", vocabulary=tmp_path / "x.cvocab"
     )
 
@@ -153,8 +153,8 @@ def test_another_vocabulary(changed: Callable[..., Path], tmp_path: Path) -> Non
     lines = (GOLDEN / "laser3.cvocab").read_text(encoding="utf-8").splitlines(keepends=True)
     for content, expected in (
         ("".join(lines[:-1]), "has 60 tokens including special tokens, and"),
-        ("".join(lines) + lines[0], "line 57 repeats the token 'w00'"),
-        ("word without a count\n", "line 1 is not a token and a count"),
+        ("".join(lines) + lines[0], "line 57: duplicate or special token 'w00'"),
+        ("word without a count\n", "line 1: expected a token and a count, not 'word"),
     ):
         path.with_suffix(".cvocab").write_text(content, encoding="utf-8")
         assert expected in refusal(f"laser3:{path}", pretokenized=True)
@@ -173,10 +173,14 @@ def test_text_needs_the_subwords(changed: Callable[..., Path]) -> None:
 def test_the_other_kind_of_checkpoint_is_told() -> None:
     assert "use laser3:" in refusal(f"laser:{GOLDEN / 'laser3_cls_prenorm.pt'}")
     assert "use laser:" in refusal(f"laser3:{GOLDEN / 'bilstm_1layer.pt'}")
-    assert "checkpoint file not found" in refusal("laser:nosuch.pt")
+    assert "file not found; pass the .pt" in refusal("laser:nosuch.pt")
     assert "'nosuch:x' is unknown; use best" in refusal("nosuch:x")
-    assert "only with laser: and laser3:" in refusal("mini", pretokenized=True)
-    assert "has no network; omit --precision int8" in refusal("mini", precision="int8")
+    assert "--pretokenized conflicts with encoder 'mini'; omit it" in refusal(
+        "mini", pretokenized=True
+    )
+    assert "--precision int8: encoder 'mini' runs in float32 only; omit" in refusal(
+        "mini", precision="int8"
+    )
 
 
 def test_checkpoints_in_half_precision_and_in_the_old_format(changed: Callable[..., Path]) -> None:

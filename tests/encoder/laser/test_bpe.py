@@ -41,7 +41,7 @@ def test_the_earliest_code_is_merged_first_wherever_it_stands(tmp_path: Path) ->
 
 
 def test_files_of_another_kind_are_told(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"x\.fcodes: line 1 has 2 fields, not 3, "):
+    with pytest.raises(ValueError, match=r"x\.fcodes line 1: 2 fields between spaces, not 3; "):
         bpe(tmp_path, "x 1\n", codes="a b\n")
     (tmp_path / "x.fcodes").write_bytes(b"\xff\xfe 1\n")
     with pytest.raises(ValueError, match="is not UTF-8"):

@@ -132,7 +132,7 @@ def test_a_words_features_are_those_of_a_bag(tokenizer: Tokenizer) -> None:
 
 
 def test_too_little_text_is_refused(tokenizer: Tokenizer) -> None:
-    with pytest.raises(ValueError, match="fewer than 2 words occur 5 times"):
+    with pytest.raises(ValueError, match="--min-count 5: fewer than 2 words are so frequent"):
         read_vocabulary(["abba abba abba abba abba"], tokenizer, min_count=5)
 
 
@@ -161,7 +161,7 @@ def test_an_interrupted_training_goes_on_byte_for_byte(
 def test_a_state_of_another_training_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
     place = tmp_path / "ar.safetensors"
     learn_words(TEXT, tokenizer, OPTIONS, place)
-    with pytest.raises(ValueError, match=r"a training with text .* was started there"):
+    with pytest.raises(ValueError, match=r"contains a training with text"):
         learn_words(TEXT[1:], tokenizer, OPTIONS, place)
     place.write_bytes(b"no state")
     with pytest.raises(ValueError, match="is not a checkpoint of a training, or is damaged"):
@@ -174,5 +174,5 @@ def test_vectors_that_grow_beyond_all_numbers_are_refused(tokenizer: Tokenizer) 
     rows = feature_rows(vocabulary.words, tokenizer, features)
     training = SkipGram(vocabulary, rows, len(features), OPTIONS)
     training.outputs[:] = np.inf
-    with pytest.raises(ValueError, match="restart with --learning-rate below"):
+    with pytest.raises(ValueError, match=r"--learning-rate 0\.05: word vectors became infinite"):
         training.advance(lambda words: None)

@@ -128,7 +128,7 @@ def test_it_is_not_added_to_another_encoder(place: Path, both: Path, tmp_path: P
     other = tmp_path / "other"
     assert train_encoder([str(place / "xx-yy"), "-o", str(other), *SMALL, "--seed", "2"]) == 0
     shutil.copytree(both / MORE, other / MORE)
-    with pytest.raises(ValueError, match=r"other/more: adds languages to both@\w+, not to"):
+    with pytest.raises(ValueError, match=r"other/more: adds languages to both@\w+, but is in"):
         load_encoder(str(other))
 
 
@@ -178,11 +178,11 @@ def test_training_begins_with_the_rows_of_another_bag(place: Path, both: Path) -
     [
         (
             ("--ngram-rows", "299"),
-            "has 400 rows of 32 parameters, and the new encoder 399 rows of 32",
+            "has 400 rows of 32 numbers, and the new encoder 399 rows of 32",
         ),
         (
             ("--architecture", "bilstm", "--objective", "ranking"),
-            "a network can only start from a network",
+            "is not a network of 'adit train'; pass",
         ),
     ],
 )
@@ -216,9 +216,15 @@ def test_languages_and_their_errors(both: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--dim", "16"), "--dim 16: the teacher has 32 dimensions; pass --dim 32"),
-        (("--architecture", "bilstm"), "a bag can only be added to a bag"),
-        (("--whitening", "0.1"), "--whitening conflicts with --architecture bag and --objective"),
+        (("--dim", "16"), "--dim 16: the --teacher has 32 dimensions; pass --dim 32"),
+        (
+            ("--architecture", "bilstm"),
+            "--architecture bilstm conflicts with --objective addition; use",
+        ),
+        (
+            ("--whitening", "0.1"),
+            "--whitening does not apply to --architecture bag with --objective",
+        ),
     ],
 )
 def test_what_cannot_be_added(

@@ -210,7 +210,7 @@ def test_reading_successors(tmp_path: Path) -> None:
     found = list(zip(text.source, text.target, strict=True))
     assert found == [("one", "two"), ("two", "three"), ("five", "six")]
     write(tmp_path / "c" / "a.txt", "one\n\ntwo\n")
-    with pytest.raises(ValueError, match="no consecutive lines that differ; expected"):
+    with pytest.raises(ValueError, match="no document has two different lines in a row; expected"):
         read_successors("response", find_files(tmp_path / "c", ".txt"))
     text = read_sentences("autoencoding", find_files(tmp_path, ".txt"))
     assert text.source == text.target == ["one", "two", "three", "four", "five", "six"]
@@ -235,13 +235,13 @@ def test_reading_labelled_pairs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (f"{LABELLED}maybe\ta\tb\n", r"a\.tsv:4: label 'maybe'; expected entailment"),
+        (f"{LABELLED}maybe\ta\tb\n", r"a\.tsv:4: unknown label 'maybe'; expected entailment"),
         (
             f"{LABELLED}neutral\ta\n",
-            r"a\.tsv:4: 2 columns; expected .* in columns 1, 2, 3",
+            r"a\.tsv:4: the number of columns is 2; expected .* in columns 1, 2, 3",
         ),
-        ("neutral\ta\tb\n", "has pairs labelled neutral; pairs of each label are needed: entail"),
-        ("-\ta\tb\n", "has pairs labelled nothing; pairs of each label"),
+        ("neutral\ta\tb\n", "its labels are neutral; add pairs so that each of entail"),
+        ("-\ta\tb\n", "its labels are none; add pairs"),
     ],
 )
 def test_malformed_pairs(tmp_path: Path, content: str, message: str) -> None:

@@ -180,7 +180,7 @@ def test_of_bfloat16_without_instructions_for_it_there_is_a_warning(
 ) -> None:
     monkeypatch.setattr("encoder.torch_private.has_bfloat16_products", lambda: fast)
     begun(training_options(**GIVEN, precision="bfloat16"))
-    assert ("float32 is probably faster" in caplog.text) is not fast
+    assert ("so training is slow; use float32" in caplog.text) is not fast
     caplog.clear()
     begun(training_options(**GIVEN))
     assert not caplog.text
@@ -263,5 +263,5 @@ def test_another_models_state_is_refused() -> None:
         Bag(one_word_each(44), options.architecture.dim), Ranking(setting_of(options)), options
     )
     for tensors in (other.tensors(), {}):
-        with pytest.raises(ValueError, match=r"^the checkpoint belongs to another model$"):
+        with pytest.raises(ValueError, match=r"^is the checkpoint of another network$"):
             training.restore(tensors, 1)

@@ -60,7 +60,7 @@ def test_rows_are_those_of_the_slow_way(texts: list[list[tuple[str, str]]]) -> N
     expected = slowly_joined(texts)
     named = [text(f"x{number}-en", pairs) for number, pairs in enumerate(texts)]
     if not expected:
-        with pytest.raises(ValueError, match="share no target sentence"):
+        with pytest.raises(ValueError, match="no target sentence is in all of them"):
             join_targets(named)
         return
     joined = join_targets(named)
@@ -271,18 +271,24 @@ def test_a_damaged_folder_is_refused(whole: Path, tmp_path: Path, lacking: str) 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--architecture", "bag"), "paths requires a network; use --architecture bilstm"),
-        (("--targets", "qq"), "--targets qq: the text has only xx, yy, zz; use these"),
-        (("--sources", "3"), "--sources 3: leaves no target language of xx, yy, zz"),
+        (
+            ("--architecture", "bag"),
+            "--architecture bag conflicts with --objective paths; use --architecture bilstm",
+        ),
+        (("--targets", "qq"), "--targets qq: the text is in xx, yy, zz only; choose"),
+        (("--sources", "3"), "--sources 3: of the languages xx, yy, zz, none is left in"),
         (("--sources", "1:x"), "--sources 1:x: expected numbers of languages and their shares"),
         (("--sources", "0"), "--sources 0: expected numbers of languages and their shares"),
-        (("--pair-weight", "xx-zz=2"), "paths samples all languages equally; omit --pair-weight"),
+        (
+            ("--pair-weight", "xx-zz=2"),
+            "--pair-weight conflicts with --objective paths, which samples",
+        ),
         (
             ("--task", "mlm=somewhere"),
-            "paths, which trains no encoder of all languages; omit the task",
+            "paths, which trains no encoder of all languages; omit --task",
         ),
         (("--token-dropout", "0.1"), "conflicts with --objective paths; omit it"),
-        (("--held-out", "300"), "pairs are too few to hold out 300; use more text"),
+        (("--held-out", "300"), "--held-out 300: "),
     ],
 )
 def test_what_does_not_fit_is_one_line(
@@ -304,8 +310,8 @@ def test_what_does_not_fit_is_one_line(
 @pytest.mark.parametrize(
     ("name", "target", "expected"),
     [
-        ("yy-qq", "same", "needs one common target language, but these pairs have qq, zz"),
-        ("yy-zz", "other", "xx-zz, yy-zz: share no target sentence"),
+        ("yy-qq", "same", "requires one common target language, but the pairs have qq, zz"),
+        ("yy-zz", "other", "xx-zz, yy-zz: no target sentence is in all of them"),
     ],
 )
 def test_text_that_is_not_n_way(

@@ -38,13 +38,16 @@ def test_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a\tb\tc\na\tb\n", " line 2: 2 columns; expected"),
-        ("a\tb\na\tb\tc\n", " line 2: 3 columns; expected source, target and corpus, or source"),
-        ("a\tb\tc\td\n", " line 1: 4 columns"),
+        ("a\tb\tc\na\tb\n", " line 2: the number of columns is 2; expected"),
+        (
+            "a\tb\na\tb\tc\n",
+            " line 2: the number of columns is 3; expected source, target and corpus, or source",
+        ),
+        ("a\tb\tc\td\n", " line 1: the number of columns is 4"),
         ("a\tb\tc\na\n", " line 2: has 1 column, expected at least 2"),
         ("a\tb\tc\n\n", " line 2: blank"),
-        ("", ": no sentence pairs left"),
-        ("a\tb\tbad\n", ": no sentence pairs left after excluding bad, worse"),
+        ("", ": no sentence pairs; expected one per line"),
+        ("a\tb\tbad\n", ": --exclude bad,worse leaves no pair; exclude"),
         (b"a\tb\tc\n\xff\tb\tc\n", " line 2: undecodable"),
     ],
 )
@@ -182,7 +185,7 @@ def damaged_parquet(folder: Path) -> Path:
     [
         (
             lambda folder: write_moses(folder, "a\nb\n", "A\n"),
-            "News.de-en.en: has 1 lines, and ",
+            "News.de-en.en: ends after line 1, but ",
         ),
         (lambda folder: folder / "Gone.de-en.de", "Gone.de-en.de: file not found"),
         (damaged_parquet, "xx-yy.parquet: is not a whole Parquet file ("),

@@ -129,7 +129,7 @@ def test_all_pairs_are_trained_and_reported(
     out, _ = capsys.readouterr()
     (told,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert told.getMessage() == (
-        "no pair belongs to corpus absent; pass --exclude or --corpus-weight with one of made-up, "
+        "--exclude absent: no pair is of that corpus, so nothing changes; pass one of made-up, "
         "other"
     )
     lines = [line.split("\t") for line in out.splitlines()]
@@ -210,8 +210,10 @@ BAD_OPTIONS = [
     ("--corpus-weight a=nan", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight a", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight =1", "argument --corpus-weight: expected NAME=W"),
-    ("--pairs xx-yy,aa-bb", "DATA: no text of 'aa-bb'; available: xx-yy, zz-yy"),
-    ("--pairs=", "DATA: no text of ''; available: xx-yy, zz-yy"),
+    ("--pairs xx-yy,aa-bb", "--pairs aa-bb: not in DATA; use xx-yy, zz-yy"),
+    ("--pairs=", "--pairs : not in DATA; use xx-yy, zz-yy"),
+    ("--architecture bilstm --dim 7", "--dim 7: --architecture bilstm requires a multiple of 2; "),
+    ("--architecture transformer --dim 9", "--dim 9: --architecture transformer requires a mul"),
 ]
 
 
@@ -243,16 +245,16 @@ def test_bad_places_are_refused_at_once(
     empty.mkdir()
     file.write_text("")
     for folder, output, line in (
-        (tmp_path / "no", empty, f"{tmp_path / 'no'}: folder not found"),
-        (file, empty, f"{file}: folder not found"),
+        (tmp_path / "no", empty, f"{tmp_path / 'no'}: folder not found; check its path"),
+        (file, empty, f"{file}: is a file; pass its folder"),
         (
             empty,
             empty,
             f"{empty}: contains no parallel text; expected files XX-YY.tsv, .parquet, .jsonl or "
             ".tmx, or XX-YY.XX with XX-YY.YY",
         ),
-        (data, file, f"{file}: is a file; name a folder"),
-        (data, file / "b", f"{file}: is a file; name a folder"),
+        (data, file, f"-o {file}: is a file; name a folder"),
+        (data, file / "b", f"-o {file}: is a file; name a folder"),
     ):
         assert run(folder, "-o", output) == 2
         assert last_line(capsys) == line
@@ -270,15 +272,18 @@ def test_a_folder_that_may_not_be_written_is_refused_at_once(
     forbidden: list[Path] = [tmp_path]
     monkeypatch.setattr("os.access", lambda path, mode: path not in forbidden)
     assert run(data, "-o", tmp_path / "enc") == 2
-    assert last_line(capsys) == f"{tmp_path}: is not writable; check its permissions"
+    assert last_line(capsys) == f"-o {tmp_path}: is not writable; check its permissions"
 
 
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ("--held-out 201 --pairs zz-yy", "zz-yy: 400 pairs are too few to hold out 201; use more"),
-        ("--exclude other", "DATA/zz-yy.tsv.xz: no sentence pairs left after excluding other"),
-        ("--corpus-weight other=0", "zz-yy: every pair belongs to a corpus of weight 0; "),
+        ("--held-out 201 --pairs zz-yy", "--held-out 201: zz-yy has too few pairs, 400; lower it"),
+        ("--exclude other", "DATA/zz-yy.tsv.xz: --exclude other leaves no pair; exclude"),
+        (
+            "--corpus-weight other=0",
+            "--corpus-weight: all training pairs of zz-yy are of corpora of weight 0;",
+        ),
         (
             "--vocabulary-size 9000",
             "--vocabulary-size 9000: this text yields at most ",
@@ -312,7 +317,9 @@ def test_a_recipe_checks_its_rates(weight: float) -> None:
 
 
 def test_a_recipe_names_the_pairs_that_can_be_weighted() -> None:
-    with pytest.raises(ValueError, match=r"^--pair-weight b: is not trained on; choose among a-b$"):
+    with pytest.raises(
+        ValueError, match=r"^--pair-weight b: the training has no such text; choose among a-b$"
+    ):
         Recipe(files={"a-b": ()}, pair_weights={"b": 2})
 
 

@@ -162,15 +162,17 @@ def test_another_training_is_refused(data: Path, whole: Path) -> None:
     for other, told in (
         (
             replace(own, options=training_options(**SMALL, margin=0.1)),
-            "with margin 0.2 was started there, but this one has 0.1;",
+            "with margin 0.2, but this one has 0.1;",
         ),
         (
             replace(own, exclude=frozenset("ba")),
-            "with exclude [] was started there, but this one has ['a', 'b'];",
+            "with exclude [], but this one has ['a', 'b'];",
         ),
         (replace(own, files={"xx-yy": own.files["xx-yy"]}), "with text {'xx-yy': '"),
     ):
-        with pytest.raises(ValueError, match=f"^{whole / PROGRESS}: a training {re.escape(told)}"):
+        with pytest.raises(
+            ValueError, match=f"^{whole / PROGRESS}: contains a training {re.escape(told)}"
+        ):
             train_encoder(other, whole)
 
 

@@ -192,7 +192,7 @@ def test_padding() -> None:
     ],
 )
 def test_dimensions_that_an_architecture_cannot_have(architecture: str, dim: int) -> None:
-    with pytest.raises(ValueError, match=rf"^--dim {dim}: expected "):
+    with pytest.raises(ValueError, match=rf"^--dim {dim}: --architecture "):
         make_model(training_options(architecture=architecture, dim=dim), one_word_each(10))
 
 
@@ -356,5 +356,7 @@ def test_only_what_is_translated_is_embedded(targets: tuple[str, ...]) -> None:
 
 
 def test_a_language_pair_without_a_target_language() -> None:
-    with pytest.raises(ValueError, match=r"^de-fr: neither side is one of the target languages en"):
+    with pytest.raises(
+        ValueError, match=r"--targets en,es: contains neither language of the text de-fr"
+    ):
         Translation(setting_of(training_options(objective="translation"), "de-en", "de-fr"))

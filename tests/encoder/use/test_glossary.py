@@ -166,7 +166,7 @@ def test_what_is_damaged_or_of_another_encoder_is_refused(
         load_glossary(folder)
     for damaged in ("{", json.dumps({"format": config["format"]})):
         (folder / CONFIG).write_text(damaged)
-        with pytest.raises(ValueError, match=r"config\.json is missing or damaged; reinstall it"):
+        with pytest.raises(ValueError, match=r"config\.json is missing or damaged; reinstall Adit"):
             load_glossary(folder)
 
 

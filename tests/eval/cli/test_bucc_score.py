@@ -179,36 +179,36 @@ def test_golden_corrected(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["missing.jsonl", "--gold", "gold"], "missing.jsonl: file not found"),
         (["pairs.jsonl", "--gold", "missing"], "missing: file not found"),
-        (["pairs.tsv", "--gold", "gold"], "pairs.tsv: contains texts, not ids; pass the sentences"),
+        (["pairs.tsv", "--gold", "gold"], "pairs.tsv: pairs have texts but no ids; pass the files"),
         (["gold", "--gold", "gold"], "gold line 1: no score"),
-        (["pairs.jsonl"], "missing --gold; only --threshold with --output works without it"),
-        (["pairs.jsonl", "--optimize", "--output", "o"], "missing --gold; only --threshold with"),
-        (["pairs.jsonl", "--threshold", "1"], "missing --gold; only --threshold with --output"),
+        (["pairs.jsonl"], "missing --gold; pass it, or both --threshold and --output"),
+        (["pairs.jsonl", "--optimize", "--output", "o"], "missing --gold; pass it, or both"),
+        (["pairs.jsonl", "--threshold", "1"], "missing --gold; pass it, or both --threshold"),
         (["pairs.jsonl", "--gold", "gold", "--compat", "laser"], "pairs.jsonl: --compat laser"),
         (
             ["pairs.tsv", "--gold", "gold", "--compat", "laser"],
-            "pairs.tsv: contains texts, not ids",
+            "pairs.tsv: pairs have texts but no ids",
         ),
         (
             ["pairs.jsonl", "--gold", "gold", "--src", "en", "--tgt", "de"],
-            "gold: 3 of its source ids are not among the source sentences, first 'd1'",
+            "gold: the source id 'd1' is not among the source sentences (such ids: 3)",
         ),
         (
             ["pairs.tsv", "--gold", "gold", "--src", "en", "--tgt", "de"],
-            "pairs.tsv line 1: the source text is not among the source sentences: 'Satz 1'",
+            "pairs.tsv line 1: the source text 'Satz 1' is not among the source sentences",
         ),
         (["pairs.jsonl", "--gold", "gold", "--output", "no/out"], "no/out: cannot be written"),
         (
             ["pairs.jsonl", "--src", "de"],
-            "--src, --tgt: pass the sentences of both sides, or of neither",
+            "missing --tgt; pass the sentences of both sides, or of neither",
         ),
         (
             ["pairs.jsonl", "--src-texts", "de"],
-            "--src: pass either this option, or --src-texts and --src-ids",
+            "--src-texts requires --src-ids; pass both files",
         ),
         (
             ["pairs.jsonl", "--tgt", "en", "--tgt-ids", "e"],
-            "--tgt: pass either this option, or --tgt-texts and --tgt-ids",
+            "--tgt conflicts with --tgt-ids; omit one of them",
         ),
     ],
 )

@@ -112,8 +112,8 @@ def test_bucc_json_and_output_dir(bucc_dir: Path, tmp_path: Path, capsys: Captur
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--pair", "xx-en"], "no pair 'xx-en'; it has de-en, fr-en"),
-        (["--tune", "dev", "--pair", "de-en"], "no complete split 'dev'; it has s"),
+        (["--pair", "xx-en"], "has no language pair 'xx-en'; choose one of de-en, fr-en"),
+        (["--tune", "dev", "--pair", "de-en"], "for the split 'dev'; choose one of s"),
         (["--encoder", "letters"], "no encoder 'letters'"),
     ],
 )
@@ -249,4 +249,4 @@ def test_tatoeba_missing_language(
     assert run_tatoeba(tatoeba_dir, "--lang", "de", "swe") == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "no language 'swe'; it has ces, cmn, deu" in captured.err
+    assert "no language 'swe'; choose one of ces, cmn, deu" in captured.err

@@ -48,16 +48,18 @@ def test_a_language_may_have_a_script(tmp_path: Path) -> None:
 def test_a_split_without_gold_is_not_offered(bucc_dir: Path) -> None:
     write_split(bucc_dir / "de-en", "de-en", "test", source="1\ta\n", target="2\tb\n", gold=None)
     assert list(bucc_splits(bucc_dir, "de-en")) == ["sample", "training"]
-    with pytest.raises(ValueError, match="no complete split 'test'; it has sample"):
+    with pytest.raises(ValueError, match="for the split 'test'; choose one of sample"):
         load_bucc(bucc_dir, "de-en", "test")
 
 
 def test_missing_split_and_pair_name_those_that_exist(bucc_dir: Path) -> None:
     with pytest.raises(
-        ValueError, match=r"de-en has no complete split 'dev'; it has sample, training$"
+        ValueError, match=r"de-en lacks .* for the split 'dev'; choose one of sample, training$"
     ):
         load_bucc(bucc_dir, "de-en", "dev")
-    with pytest.raises(ValueError, match=r"no pair 'xx-en'; it has de-en, fr-en$"):
+    with pytest.raises(
+        ValueError, match=r"no language pair 'xx-en'; choose one of de-en, fr-en with --pair$"
+    ):
         load_bucc(bucc_dir, "xx-en", "dev")
 
 
@@ -70,5 +72,5 @@ def test_missing_data(tmp_path: Path) -> None:
 
 def test_gold_ids_must_be_in_the_texts(tmp_path: Path) -> None:
     write_split(tmp_path, "de-en", "s", source="1\ta\n", target="2\tb\n", gold="1\t3\n")
-    with pytest.raises(ValueError, match=r"de-en.s.gold: 1 of its target ids .* first '3'"):
+    with pytest.raises(ValueError, match=r"de-en.s.gold: the target id '3' is not .*such ids: 1"):
         load_bucc(tmp_path, "de-en", "s")

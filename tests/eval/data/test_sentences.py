@@ -45,7 +45,7 @@ def test_bom_crlf_and_blank_lines(file) -> None:
         (" \tb\n", r"file line 1: expected ID TAB sentence, not ' \\tb'"),
         (
             "1\ta\n2\tb\n1\tc\n",
-            "file: the id '1' is in line 1 and again in line 3; ids must be unique",
+            "file: the id '1' is in line 1 and again in line 3; give each line its own id",
         ),
         (b"1\ta\n2\t\xff\n", r"file line 2: not UTF-8 \(invalid start byte\)"),
         (b"\xef\xbb\xbf1\ta\n\xff", r"file line 2: not UTF-8 \(invalid start byte\)"),
@@ -65,7 +65,11 @@ def test_split_files_keep_blank_sentences(file) -> None:
 @pytest.mark.parametrize(
     ("texts", "ids", "message"),
     [
-        ("a\nb\n", "1\n", "ids has 1 lines but .*texts has 2; line i of one must belong to line i"),
+        (
+            "a\nb\n",
+            "1\n",
+            "ids: the number of lines is 1, but 2 in .*texts; pass files",
+        ),
         ("a\nb\n", "1\n\n", "ids line 2: blank; expected an id"),
         ("a\nb\n", "1\n1\n", "ids: the id '1' is in line 1 and again in line 2"),
         ("", "", "texts: empty"),
@@ -97,9 +101,12 @@ def test_bad_gold(file, content: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("gold", "message"),
     [
-        ({("1", "a"), ("9", "a"), ("8", "a")}, "gold: 2 of its source ids .* first '8'; .* '1'"),
-        ({("1", "b")}, "gold: 1 of its target ids are not among the target sentences, first 'b'"),
-        ({("a", "1")}, "source ids are not among"),
+        (
+            {("1", "a"), ("9", "a"), ("8", "a")},
+            r"gold: the source id '8' is not .*such ids: 2\); .* '1'",
+        ),
+        ({("1", "b")}, "gold: the target id 'b' is not among the target sentences"),
+        ({("a", "1")}, "is not among the source sentences"),
     ],
 )
 def test_gold_ids_must_name_sentences(file, gold: set[tuple[str, str]], message: str) -> None:

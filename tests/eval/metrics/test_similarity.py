@@ -104,5 +104,5 @@ def test_a_zero_row_is_an_error_even_where_ties_would_make_it_right() -> None:
     ("source", "target"), [((0, 3), (0, 3)), ((2, 3), (3, 3)), ((2, 3), (2, 4))]
 )
 def test_shapes(source: tuple[int, int], target: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="similarity search needs two arrays of one shape"):
+    with pytest.raises(ValueError, match="pass arrays of one shape with 1 or more rows"):
         search_errors(np.ones(source, np.float32), np.ones(target, np.float32))

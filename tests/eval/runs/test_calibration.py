@@ -50,7 +50,7 @@ def test_calibrated_pairs(judged_run: Path, tmp_path: Path, capsys: Captured) ->
     ("arguments", "message"),
     [
         (["-o", "x.jsonl"], "rerun with --score words"),
-        (["-o", "x.tsv"], "x.tsv: output must end in .jsonl"),
+        (["-o", "x.tsv"], "x.tsv: the output is JSON lines; name it with .jsonl"),
     ],
 )
 def test_bad_input(

@@ -1,5 +1,7 @@
 """mine-corpus why: what it says is so, for every pair of neighbours."""
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -95,8 +97,14 @@ def test_a_repeated_sentence_has_several_ids(
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (("nobody", "en-again"), "no source sentence 'nobody'; pass an id such as 'de-000000001'"),
-        (("de-again", "nobody"), "no target sentence 'nobody'; pass an id such as 'en-000000001'"),
+        (
+            ("nobody", "en-again"),
+            "no source sentence with the id 'nobody'; pass an id such as 'de-000000001'",
+        ),
+        (
+            ("de-again", "nobody"),
+            "no target sentence with the id 'nobody'; pass an id such as 'en-000000001'",
+        ),
         (("de-none", "en-again"), "'de-none' has no vector, so it was not searched"),
     ],
 )
@@ -105,6 +113,18 @@ def test_bad_ids(
 ) -> None:
     assert adit(["why", str(finished_run / "work"), *ids]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_missing_key_is_named(
+    judged_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = tmp_path / "work"
+    shutil.copytree(judged_run, work)
+    summary = json.loads((work / "run.json").read_text())
+    del summary["usual"]["weights"]
+    (work / "run.json").write_text(json.dumps(summary))
+    assert adit(["report", str(work), "-o", str(tmp_path / "report.html")]) == 2
+    assert f"{work}/run.json: lacks the key 'weights'; delete" in capsys.readouterr().err
 
 
 def test_a_judged_run(judged_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,10 +117,10 @@ def test_calibrate(run: Run, finished_run: Path, tmp_path: Path, capsys: Capture
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a\tb\tgood\n", "line 1: expected SOURCE_ID TAB TARGET_ID TAB right or wrong, not 'a"),
+        ("a\tb\tgood\n", "line 1: expected SOURCE_ID TAB TARGET_ID TAB right (or wrong), not 'a"),
         ("a\tb\tright\nc\n", "line 2: expected"),
-        ("a\tb\tright\n", "none of the 1 pairs, such as 'a' and 'b', is a pair of this run"),
-        ("few", "29 marked pairs are too few to estimate the error rate; mark a "),
+        ("a\tb\tright\n", "no marked pair, such as 'a' and 'b', is a pair of the run"),
+        ("few", "too few marked pairs, 29, to estimate error rates; mark 30"),
     ],
 )
 def test_bad_marks(

@@ -75,16 +75,34 @@ def test_what_is_read_is_checked_and_nothing_else(tmp_path: Path) -> None:
     run = open_run(tmp_path)
     assert run.target.text(0) == "target 0"
     assert len(run.target.neighbours) == 2500
-    with pytest.raises(ArtefactError, match=r"target/00000/vectors.npy: checksum mismatch"):
+    with pytest.raises(
+        ArtefactError, match=r"target/00000/vectors.npy: was changed since it was written"
+    ):
         run.target.vectors()
     (tmp_path / "sentences/source/00001.parquet").write_bytes(b"damaged")
-    with pytest.raises(ArtefactError, match=r"source/00001.parquet: checksum mismatch"):
+    with pytest.raises(
+        ArtefactError, match=r"source/00001.parquet: was changed since it was written"
+    ):
         run.source.text(0)
 
 
-def test_no_run(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="contains no finished run; pass"):
-        open_run(tmp_path)
+@pytest.mark.parametrize(
+    ("folder", "content", "message"),
+    [
+        ("missing", None, "missing: folder not found; pass the --work-dir"),
+        (".", None, "contains no finished run; pass"),
+        (".", "[1]", r"run\.json: is not a JSON object; delete it, and rerun"),
+        (".", "{", r"run\.json: is damaged"),
+        (".", '{"written": "kept"}', r"run\.json: lacks the key 'options'; delete it, and rerun"),
+        (".", '{"written": "kept", "options": {}}', r"run\.json: lacks the key 'score'; delete"),
+    ],
+)
+def test_no_run(tmp_path: Path, folder: str, content: str | None, message: str) -> None:
+    if content:
+        (tmp_path / "pairs").mkdir()
+        (tmp_path / "run.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        open_run(tmp_path / folder)
 
 
 def test_a_cleaned_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,4 +42,4 @@ def test_a_folder_without_gold_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert eval_encoder(["align", str(tmp_path)]) == 2
-    assert "NAME.xxyy" in capsys.readouterr().err
+    assert "NAME.deen" in capsys.readouterr().err

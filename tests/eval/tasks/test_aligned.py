@@ -123,7 +123,7 @@ def test_xsim_matrix_without_english(folder: Path, capsys: Captured) -> None:
     assert record(capsys, "xsim", folder, "--lang", "all", "--matrix", "ratio") == told
     for names in (["de"], ["de", "deu_Latn"]):
         assert run("xsim", folder, "--lang", *names, "--matrix", "ratio") == 2
-        assert "--matrix: de is the only language; pass another" in capsys.readouterr().err
+        assert "--matrix: de is the only language; add another" in capsys.readouterr().err
 
 
 def test_xsim_pp(folder: Path, capsys: Captured) -> None:
@@ -162,7 +162,7 @@ def test_retrieval(folder: Path, capsys: Captured) -> None:
     assert "|others:all|" in told["signature"]
     assert run("retrieval", folder, "--lang", "de") == 2
     refused = capsys.readouterr()
-    assert "--others 999: the text has 15 other sentences" in refused.err
+    assert "--others 999: a language has only 15 other sentences" in refused.err
     assert refused.out == ""  # before anything is encoded
 
 
@@ -185,9 +185,9 @@ def test_retrieval_among_more_sentences(folder: Path, capsys: Captured) -> None:
     for wrong, problem in (
         (
             ("--more", f"fr={folder / 'more.de'}"),
-            "--more fr=...: is not a language here; use de, en",
+            "--more fr=...: not measured; use one of de, en",
         ),
-        (("--idf", f"de={folder / 'more.de'}"), "--idf: no file of en; pass one of each language"),
+        (("--idf", f"de={folder / 'more.de'}"), "--idf: no file of en; add en=FILE"),
     ):
         assert run(*command, *wrong) == 2
         assert problem in capsys.readouterr().err

@@ -130,8 +130,8 @@ def test_table_and_figure(data: Path, tmp_path: Path, capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["one"], "pass two or more different ones"),
-        (["one", "one"], "pass two or more different ones"),
+        (["one"], "pass 2 or more encoders, each once"),
+        (["one", "one"], "pass 2 or more encoders, each once"),
         (
             ["one", "two", "--suite", "probe"],
             "en: file or folder not found; add it, or omit the suite probe",

@@ -234,17 +234,23 @@ def test_the_languages_of_scored_pairs_are_seen_or_given(
     assert asked == ["de", "en"] and list(told["figures"]) == [f"{path} de-en"]
     assert "|languages:de-en|" in told["signature"]
     assert eval_encoder(["sts", str(path), "--lang", "de", "en", "fr"]) == 2
-    assert "a pair has two sides" in capsys.readouterr().err
+    assert "--lang de en fr: pass one language, or one per side" in capsys.readouterr().err
     write(path, [(n % 6, f"{n} {n}", f"{n} 3") for n in range(30)])
     monkeypatch.setattr("eval.tasks.sts.seen_language", lambda texts: None)
     assert eval_encoder(["sts", str(path)]) == 2
-    assert "the language of side 1 was not recognised; pass --lang" in capsys.readouterr().err
+    assert (
+        "the language of sentence 1 of the pairs was not recognised; pass --lang"
+        in capsys.readouterr().err
+    )
 
 
 def test_words_without_a_language_are_refused(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "nameless.txt", [("cat", "dog", 1), ("cat", "car", 2)])
     assert eval_encoder(["words", str(tmp_path)]) == 2
-    assert "does not begin with the language of its words; pass --lang" in capsys.readouterr().err
+    assert (
+        "does not begin with the language of its words, as de.txt; rename"
+        in capsys.readouterr().err
+    )
 
 
 def test_words_of_a_language_without_a_dictionary_are_refused(
@@ -255,11 +261,13 @@ def test_words_of_a_language_without_a_dictionary_are_refused(
     words = ["words", str(tmp_path / "de-en.txt")]
     assert eval_encoder([*words, "--vocabulary", f"it={tmp_path / 'more.txt'}"]) == 2
     told = capsys.readouterr().err
-    assert "--vocabulary it: no dictionary of that language" in told and told.count("\n") == 1
+    assert (
+        "--vocabulary it=...: the dictionaries are only of de, en" in told and told.count("\n") == 1
+    )
     assert "only of de, en; add one" in told
 
 
 def test_equal_scores_correlate_with_nothing(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "pairs.tsv", [(1, "a", "b"), (1, "c", "d")])
     assert eval_encoder(["sts", str(tmp_path / "pairs.tsv")]) == 2
-    assert "pairs.tsv: all scores are 1; at least 2 must differ" in capsys.readouterr().err
+    assert "pairs.tsv: all scores are 1; use 2 or more" in capsys.readouterr().err

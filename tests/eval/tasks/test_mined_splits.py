@@ -81,7 +81,9 @@ def test_scored_texts_are_pairs_files() -> None:
 
 def test_nothing_to_encode() -> None:
     blank = replace(DATA, target=Sentences(ids=["e1", "e2"], texts=["", "none"]))
-    with pytest.raises(ValueError, match="de-en training target: the encoder numbers has no vect"):
+    with pytest.raises(
+        ValueError, match="encoder numbers: no sentence of de-en training target has a vect"
+    ):
         mine_split(blank, encoder=NumberEncoder())
 
 

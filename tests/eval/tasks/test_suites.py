@@ -134,14 +134,16 @@ def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured)
     assert low < found["STS14"]["value"] < high
     write(folder / "STS.gs.b.txt", [("1",)] * 29 + [("high",)])
     assert "STS.gs.b.txt: the score 'high' of example " in shown_error(capsys, "senteval", tmp_path)
+    write(folder / "STS.gs.b.txt", [("",)] * 30)
+    assert "STS.gs.b.txt: no scores; expected one per line" in refused(capsys, "senteval", tmp_path)
 
 
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("sick.en-nl-pt-ja.tsv", ("senteval",), "expected a header with split, label"),
-        ("TREC/TREC_10.label", ("senteval",), "line 1: expected COARSE:fine, not ''"),
-        ("xnli.test.tsv", ("nli", "--train", "x"), "the header lacks a column"),
+        ("sick.en-nl-pt-ja.tsv", ("senteval",), "no column label, relatedness, split; expected"),
+        ("TREC/TREC_10.label", ("senteval",), "line 1: expected NUM:count or so, not ''"),
+        ("xnli.test.tsv", ("nli", "--train", "x"), "line 1: no column language, gold_label"),
     ],
 )
 def test_an_empty_file_is_refused_by_name(
@@ -159,7 +161,7 @@ def test_a_language_of_sick_without_its_second_sentences_is_refused(
 ) -> None:
     path = tmp_path / "sick.en-nl-pt-ja.tsv"
     write(path, [("split", "label", "relatedness", "en_A", "nl_A", "nl_B")])
-    assert f"{path}: expected a header with split" in refused(capsys, "senteval", tmp_path)
+    assert f"{path} line 1: no column en_B; expected" in refused(capsys, "senteval", tmp_path)
 
 
 def test_sick_in_other_languages_is_judged_by_what_was_learned_in_english(
@@ -195,10 +197,10 @@ def test_malformed_sets(
 
 
 def test_no_sets(tmp_path: Path, capsys: Captured) -> None:
-    assert "none of the sets MR, CR" in refused(capsys, "senteval", tmp_path)
+    assert "no set of SentEval; pass one with MR, CR" in refused(capsys, "senteval", tmp_path)
     write(tmp_path / "MR.tsv", labelled(20))
-    assert "no set CR" in refused(capsys, "senteval", tmp_path, "--set", "MR", "CR")
-    assert "no bigram_shift.txt; omit --set BShift" in refused(
+    assert "lacks CR; omit it" in refused(capsys, "senteval", tmp_path, "--set", "MR", "CR")
+    assert "lacks bigram_shift.txt; omit BShift from --set" in refused(
         capsys, "probe", tmp_path, "--set", "BShift"
     )
     assert "no XNLI" in refused(capsys, "nli", tmp_path, "--train", tmp_path / "MR.tsv")
@@ -267,9 +269,9 @@ def test_probing(tmp_path: Path, capsys: Captured, caplog: pytest.LogCaptureFixt
     blank = [(part, label, " " if part == "tr" else text) for part, label, text in rows]
     write(tmp_path / "bigram_shift.txt", blank)
     error = refused(capsys, "probe", tmp_path, "--set", "BShift")
-    assert "bigram_shift.txt: all sentences of the part tr are blank; pass sentences" in error
+    assert "bigram_shift.txt: all sentences of tr are blank; write them in column 3" in error
     write(tmp_path / "sentence_length.txt", [row for row in rows if row[0] != "va"])
-    assert "no line of the part va" in refused(capsys, "probe", tmp_path)
+    assert "no line begins with va" in refused(capsys, "probe", tmp_path)
 
 
 def inference(count: int) -> list[tuple[str, str, str]]:
@@ -317,7 +319,7 @@ def test_malformed_inference(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "dev.en.tsv", inference(6))
     write(tmp_path / "train.tsv", [*inference(6), ("maybe", "a", "b")])
     told = refused(capsys, "nli", tmp_path, "--train", tmp_path / "train.tsv")
-    assert "train.tsv:7: label 'maybe'; expected entailment, neutral, contradiction" in told
+    assert "train.tsv:7: unknown label 'maybe'; expected entailment, neutral, contradiction" in told
     write(tmp_path / "train.tsv", inference(6))
     write(tmp_path / "dev.de.tsv", inference(5))
     told = refused(capsys, "nli", tmp_path, "--train", tmp_path / "train.tsv")
@@ -365,6 +367,9 @@ def test_reviews_are_positive_by_more_than_three_stars(tmp_path: Path, capsys: C
     assert len(found["en"]) == 2 * 97 and "7" not in found["en"].sides[0][0].split()[-1:]
     told = record(capsys, "classify", tmp_path, "--classifier", "mlp-512", "--lang", "de")
     assert told["figures"]["de"]["value"] > 0.9
+    for path in tmp_path.iterdir():
+        write(path, [("5", "a")] * 4)
+    assert "all sentences have the label 'positive'" in refused(capsys, "classify", tmp_path)
     write(tmp_path / "en.train.tsv", [("many", "a")])
     refusal = refused(capsys, "classify", tmp_path)
     assert "en.train.tsv: the score 'many' of example 1 is not a finite number" in refusal
@@ -440,7 +445,7 @@ def test_word_similarity(tmp_path: Path, capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("name", "rows", "message"),
     [
-        ("dictionary.txt", [("a", "b")], "must begin with its languages"),
+        ("dictionary.txt", [("a", "b")], "does not begin with the dictionary's languages"),
         ("de-en.txt", [], "empty"),
         ("de-en.txt", [("a",)], "line 1: expected two words"),
         ("de-en.txt", [("a", "b"), ("c",)], "line 2: expected a word and its translation"),
@@ -504,6 +509,6 @@ def test_eigen(tmp_path: Path, capsys: Captured) -> None:
         slow.append(sum((a - b) ** 2 for a, b in zip(*spectra, strict=True)))
     assert usual["figures"]["fr"]["value"] == pytest.approx(np.mean(slow))
     told = refused(capsys, "eigen", tmp_path, "--lang", "fr", "--graph", "neighbours")
-    assert "pass more than 11 with --sentences" in told
+    assert "--sentences 10: too few for --graph neighbours; pass 12 or more" in told
     told = refused(capsys, "eigen", tmp_path, "--lang", "all", "--sentences", 41)
     assert "--sentences 41" in told and "has 40" in told

@@ -85,7 +85,8 @@ def test_an_index_that_no_gpu_can_hold_stays_and_says_so_once(index, one_gpu, mo
         assert on_gpus(index, QUERY, count=1) is index
         assert on_gpus(index, QUERY, count=1) is index
     assert reasons(caplog) == [
-        "index: searched on the CPU, not on the GPU ('no' failed: no such kind)"
+        "--index: FAISS cannot use the GPU (no such kind) and takes longer on the CPU; use exact "
+        "or cells"
     ]
 
 
@@ -98,7 +99,10 @@ def test_a_search_that_no_gpu_can_do(index, one_gpu, monkeypatch, caplog):
 
     put_on_gpu(monkeypatch, Moved())
     assert on_gpus(index, QUERY, count=7) is index
-    assert reasons(caplog) == ["index: searched on the CPU, not on the GPU (nprobe > 2048, k is 7)"]
+    assert reasons(caplog) == [
+        "--index: FAISS cannot use the GPU (nprobe > 2048, k is 7) and takes longer on the CPU; "
+        "use exact or cells"
+    ]
 
 
 @pytest.mark.parametrize("end", ["abort", "hang"])

@@ -51,7 +51,7 @@ def test_what_decides_the_index_and_what_the_search():
     ],
 )
 def test_what_is_no_cell_join_though_it_is_called_so(text):
-    with pytest.raises(ValueError, match="is malformed") as error:
+    with pytest.raises(ValueError, match="is malformed; write cells, cells4096") as error:
         parse_method(text)
     assert repr(text) in str(error.value)
 

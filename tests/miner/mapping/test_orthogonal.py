@@ -39,7 +39,7 @@ def test_rows_have_unit_length_about_the_origin() -> None:
 
 @pytest.mark.parametrize("row", [[0.0, 0.0], [np.nan, 1.0]])
 def test_rows_without_direction_are_refused(row: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"of word [12] is zero or not finite"):
+    with pytest.raises(ValueError, match=r"of word [12] is zero, equal to the mean or not finite"):
         comparable_rows(np.array([[1, 2], row, [2, 1]], np.float32))
 
 

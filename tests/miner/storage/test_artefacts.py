@@ -124,7 +124,7 @@ def test_a_damaged_file_is_refused_by_name(stage, damage):
     with pytest.raises(ArtefactError) as caught:
         stage()
     assert str(caught.value) == (
-        f"{stage.folder / 'a.npy'}: checksum mismatch (damaged or replaced); "
+        f"{stage.folder / 'a.npy'}: was changed since it was written; "
         f"delete the folder {stage.folder} to rebuild it"
     )
     assert stage.runs == 1
@@ -147,7 +147,7 @@ def test_the_seal_of_other_files_is_refused(stage, tmp_path):
     other = Stage(tmp_path / "other")
     other(start=7)
     (other.folder / SEAL).rename(stage.folder / SEAL)
-    with pytest.raises(ArtefactError, match=r"a\.npy: checksum mismatch"):
+    with pytest.raises(ArtefactError, match=r"a\.npy: was changed since it was written"):
         stage()
 
 
@@ -174,7 +174,7 @@ def test_what_is_no_seal_is_refused(stage, content):
     with pytest.raises(ArtefactError) as caught:
         stage()
     assert str(caught.value) == (
-        f"{stage.folder / SEAL}: not a seal of Adit; delete the folder {stage.folder} to rebuild it"
+        f"{stage.folder / SEAL}: is damaged; delete the folder {stage.folder} to rebuild it"
     )
     assert stage.runs == 1
 

@@ -86,7 +86,10 @@ def test_a_full_disk_is_one_line_that_names_the_output(old):
     with pytest.raises(OutputError) as caught, atomic_file(old) as temporary:
         temporary.write_text("half")
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    assert str(caught.value) == f"{old}: cannot be written: No space left on device"
+    assert (
+        str(caught.value)
+        == f"{old}: cannot be written: No space left on device; free space on its disk"
+    )
     assert old.read_text() == "old"
     assert names(old.parent) == ["out.npy"]
 
@@ -136,14 +139,16 @@ def test_missing_folder(tmp_path):
     path = tmp_path / "none" / "out"
     with pytest.raises(OutputError) as caught, atomic_file(path):
         pass
-    assert str(caught.value) == f"{path}: cannot be written: No such file or directory"
+    assert (
+        str(caught.value) == f"{path}: cannot be written: No such file or directory; check its path"
+    )
     with pytest.raises(OutputError, match=r"folder not found: .*none; create it first"):
         check_writable(path)
     assert names(tmp_path) == []
 
 
 def test_folders_and_devices_are_refused(tmp_path):
-    for path, reason in ((tmp_path, "is a folder"), (os.devnull, "is not a regular file")):
+    for path, reason in ((tmp_path, "is a folder"), (os.devnull, "is a device or a pipe")):
         with pytest.raises(OutputError, match=reason):
             check_writable(path)
         with pytest.raises(OutputError, match=reason), atomic_file(path):
@@ -160,16 +165,22 @@ def test_check_leaves_nothing_behind(tmp_path, old):
 
 def test_check_of_a_folder_that_refuses(tmp_path, monkeypatch):
     def refuse(path, *_args):
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        raise PermissionError(errno.EACCES, "Permission denied; check its permissions", str(path))
 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(OutputError) as caught:
         check_writable(tmp_path / "out.tsv")
-    assert str(caught.value) == f"{tmp_path / 'out.tsv'}: cannot be written: Permission denied"
+    assert (
+        str(caught.value)
+        == f"{tmp_path / 'out.tsv'}: cannot be written: Permission denied; check its permissions"
+    )
 
 
 def test_errors_without_a_name_get_one() -> None:
-    with pytest.raises(OutputError, match=r"^here: cannot be written: No space left on device$"):
+    with pytest.raises(
+        OutputError,
+        match=r"^here: cannot be written: No space left on device; free space on its disk$",
+    ):
         with naming_errors("here"):
             raise OSError(errno.ENOSPC, "what a library says")
     for error in (

@@ -209,7 +209,10 @@ def test_full_disk(tmp_path, monkeypatch, suffix):
     path.write_text("old")
     with pytest.raises(OutputError) as caught:
         write_pairs(path, [table(record())])
-    assert str(caught.value) == f"{path}: cannot be written: {os.strerror(errno.ENOSPC)}"
+    assert (
+        str(caught.value)
+        == f"{path}: cannot be written: {os.strerror(errno.ENOSPC)}; free space on its disk"
+    )
     assert path.read_text() == "old"
     assert names(tmp_path) == [path.name]
 

@@ -241,7 +241,7 @@ def test_tmx_names_its_languages(tmp_path: Path) -> None:
 def test_lines_of_unknown_languages(tmp_path: Path) -> None:
     write_pairs(tmp_path / "out.%", [table(record())], origin=Origin())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.src", "out.tgt"]
-    with pytest.raises(ValueError, match="give two languages"):
+    with pytest.raises(ValueError, match="pass different --src-lang"):
         check_output(tmp_path / "out.%", Origin(languages=("de", "de")))
 
 

@@ -128,7 +128,7 @@ def test_rounds_end_where_no_more_is_found(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--steps", "70"), "a bootstrap with steps 200 was started there, but this one has 70"),
+        (("--steps", "70"), "contains a bootstrap with steps 200, but this one has 70"),
         (("--src-lang", "qaz"), "name lacks the languages qaz-qay"),
         (("--known", "none"), "none: file not found"),
         (("--known", "qax"), "name lacks the languages qax-qay"),
@@ -171,7 +171,7 @@ def test_too_few_pairs_to_train_on_are_refused(
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     (tmp_path / "first").symlink_to(place / "first")
     assert call(tmp_path, tmp_path / "out") == 2
-    assert "pairs are too few to hold out 50" in capsys.readouterr().err
+    assert "--held-out 50: " in capsys.readouterr().err
 
 
 def test_a_round_that_mines_no_pair_says_so(tmp_path: Path) -> None:

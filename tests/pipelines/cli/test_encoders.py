@@ -26,6 +26,11 @@ def test_the_best_is_listed_by_parts(capsys: pytest.CaptureFixture[str]) -> None
     assert " ko " in lines[heads["use"] + 1]
 
 
+def test_a_single_encoder_is_compared_with_another(capsys: pytest.CaptureFixture[str]) -> None:
+    assert encoders(["mini"]) == 0
+    assert "use: lower search errors than mini's, in fewer languages\n" in capsys.readouterr().out
+
+
 def test_a_language_is_as_good_as_its_best_part() -> None:
     both, mini = read_joined_coverage("mini+use"), read_joined_coverage("mini")
     assert both["ko"].error < mini["ko"].error

@@ -114,7 +114,7 @@ def vectors(path: Path, words: list[str], dim: int) -> str:
     ("options", "expected"),
     [
         (("--start", "none.txt"), "--start none.txt: file not found"),
-        (("--start", "unknown.txt"), "none of the 1 pairs has vectors on both sides"),
+        (("--start", "unknown.txt"), "no pair of words has vectors on both sides"),
         (("--start", "short.txt"), "short.txt line 1: expected a word and its translation"),
         (("--start", "latin.txt"), "latin.txt line 1: not UTF-8 ("),
         ((), "the languages share no word"),

@@ -124,7 +124,7 @@ def test_lines_that_are_not_utf_8_come_out_as_they_are(tmp_path: Path) -> None:
     [
         (
             ["--order=input", "-o", "out.jsonl"],
-            "out.jsonl: --order input and --score texts write TSV",
+            "out.jsonl: --order input writes TSV",
         ),
         (["--order=input", "--top=3", "-o", "out.tsv"], "--top conflicts with --order input"),
         (
@@ -142,9 +142,9 @@ def test_lines_that_are_not_utf_8_come_out_as_they_are(tmp_path: Path) -> None:
         (["{table}", "--columns=1,2", "-o", "out.tsv"], "--columns conflicts with TGT; omit one"),
         (
             ["--src-format=tsv", "-o", "out.tsv"],
-            "need TGT; for a file of pairs, use --input-format",
+            "-format requires TGT; for a file of pairs, use --input-format",
         ),
-        (["--columns=1,x", "-o", "out.tsv"], "no column 'x'; choose --columns among those"),
+        (["--columns=1,x", "-o", "out.tsv"], "no column 'x'; choose --columns among 1 to 4"),
     ],
 )
 def test_what_cannot_be_rated(

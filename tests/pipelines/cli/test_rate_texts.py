@@ -124,7 +124,7 @@ def test_no_more_than_two_blocks_are_read_ahead(monkeypatch: pytest.MonkeyPatch)
     options = MiningOptions(
         source=source, target=target, output=Path("o"), work_dir=Path(), encoder="mini"
     )
-    rater = texts.TextRater.fit(options, list(itertools.islice(lines(), 20)))
+    rater = texts.TextRater.fit(options, list(itertools.islice(lines(), 20)), name="in.tsv")
     with using_threads(2):
         rated = rater.rate_lines(lines())
         assert [line.pair.texts for line in itertools.islice(rated, 25)] == sample_pairs()[:25]
@@ -227,10 +227,10 @@ def test_repaired_texts_and_the_summary(tmp_path: Path, capsys: Captured) -> Non
         (["-k=3"], "-k conflicts with --score texts"),
         (["--order=score"], "--order score conflicts with --score texts"),
         (["--filters=length,hub"], "--filters hub conflicts with --score texts"),
-        (["--filters=colour"], "filter 'colour' is unknown"),
+        (["--filters=colour"], "--filters 'colour' is unknown"),
         (["--threshold=nan"], "--threshold nan: no pair can score above it"),
         (["--columns=1,1,1"], "--columns: expected two columns"),
-        (["-o", "out.jsonl"], "out.jsonl: --order input and --score texts write TSV"),
+        (["-o", "out.jsonl"], "out.jsonl: --score texts writes TSV"),
         (["-o", "{table}"], "output would overwrite an input; pass another file"),
     ],
 )
@@ -265,8 +265,8 @@ def test_files_without_pairs(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "a").write_text("One.\nTwo.\n")
     (tmp_path / "b").write_text("One.\n")
     for arguments, message in (
-        (["in.tsv", "--columns=1,2"], "no pairs found in the first 31 lines"),
-        (["a", "b"], "b: has 1 lines, and "),
+        (["in.tsv", "--columns=1,2"], "in.tsv: no pairs found until line 31"),
+        (["a", "b"], "b: ends after line 1, but "),
     ):
         files = [argument if "=" in argument else tmp_path / argument for argument in arguments]
         assert adit(["rate", *map(str, files), "-o", str(tmp_path / "o.tsv"), *TEXTS, "-q"]) == 2

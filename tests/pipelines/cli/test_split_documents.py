@@ -35,6 +35,14 @@ def test_a_corpus(
     assert "1 undecodable" in line
 
 
+def test_one_document_is_counted_in_the_singular(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text("It rains.")
+    assert adit(["split", str(tmp_path / "a.txt"), "-o", str(tmp_path / "out.jsonl")]) == 0
+    assert "out.jsonl: 1 document, 1 sentence" in capsys.readouterr().err
+
+
 def test_each_sentence_has_its_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     english = "The committee will meet again in the new year to decide on the matter."
     german = "Der Ausschuss wird im neuen Jahr wieder zusammentreten und darüber entscheiden."
@@ -59,7 +67,7 @@ def test_bad_input(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert adit(["split", *arguments]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("adit split: error: ")
-    assert line.endswith("none.txt: file not found")
+    assert line.endswith("none.txt: file not found; check its path")
     assert not list(tmp_path.glob("out*"))
 
 

@@ -102,7 +102,10 @@ def test_the_first_failure_is_the_first(tmp_path: Path, monkeypatch: pytest.Monk
     other.note_failed("read", KeyboardInterrupt())
     failure = first_failure(folder)
     assert failure is not None
-    assert (failure.line, failure.is_users) == ("x: No space left", True)
+    assert (failure.line, failure.is_users) == (
+        "x: No space left on device; free space on its disk",
+        True,
+    )
     start_ledger(folder, {"read": 2})
     assert first_failure(folder) is None
 

@@ -270,13 +270,13 @@ def test_rejected_pairs_have_what_their_score_is_made_of(corpora: Corpora, tmp_p
 
 def test_what_is_not_covered_has_no_words(refused: Refused, run: list[str]) -> None:
     spoken = ["--src-lang", "de", "--tgt-lang", "tlh"]
-    assert "--score words: precomputed embeddings have no word vectors, and mini does not" in (
+    assert "--score words: embeddings have no word vectors, and mini does not" in (
         error := refused([*run, *spoken, "--score", "words"])
     )
-    assert error.endswith("cover tlh well, so only --score margin works\n")
+    assert error.endswith("cover tlh well; omit it\n")
     words = ["--score", "words", "--unmatched-words", "-o", "out.jsonl"]
     error = refused([*run, *spoken, *words])
-    assert "--unmatched-words: precomputed embeddings have no word vectors" in error
+    assert "--unmatched-words: embeddings have no word vectors" in error
 
 
 def test_words_are_the_default_where_there_are_some(corpora: Corpora, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_why_words_are_not_compared_is_said(
     arguments = [part for part in run if part not in ("--score", "margin")]
     assert mine_corpus([*arguments, "--src-lang", "tlh"]) == 0
     (line,) = [line for line in caplog.messages if "by margin only (" in line]
-    assert "precomputed embeddings have no word vectors" in line
+    assert "embeddings have no word vectors" in line
 
 
 def test_given_vectors_are_scored_by_the_words_of_the_bundled_encoder(
@@ -341,4 +341,4 @@ def test_an_encoder_without_words(
     command, _ = corpora
     arguments = [*command, "--encoder", "other", "--src-lang", "tlh", "--align", "-o"]
     assert mine_corpus([*arguments, str(tmp_path / "out.tsv")]) == 2
-    assert "--score words: the encoder has no word vectors" in capsys.readouterr().err
+    assert "--score words: encoder sentences has no word vectors" in capsys.readouterr().err

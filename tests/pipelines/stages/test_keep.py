@@ -158,10 +158,10 @@ def test_calibrate_says_what_the_run_did(
         (["--fdr", "0.05"], "omit --score margin"),  # which the world's run has
         (
             ["--fdr", "0.05", "--align", "--src-lang", "tlh"],
-            "--fdr: precomputed embeddings have no word vectors",
+            "--fdr: embeddings have no word vectors",
         ),
         (["--all", "--fdr", "0.05", "--align"], "--all conflicts with --fdr"),
-        (["--all", "--threshold", "2"], "--all conflicts with --fdr"),
+        (["--all", "--threshold", "2"], "--all conflicts with --threshold"),
         (["--top", "0"], "--top 0: must be at least 1"),
     ],
 )

@@ -229,6 +229,16 @@ def test_the_rate_is_that_of_the_work_that_was_done_here(
     ]
 
 
+def test_a_stage_that_did_nothing_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        caplog.at_level(logging.INFO, logger="pipelines"),
+        pytest.raises(ValueError, match="no pairs"),
+        progress.Monitor().stage("train", 1000, "steps"),
+    ):
+        raise ValueError("no pairs")
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(("lowest", "shown"), [(0.4196, "0.41"), (0.5, "0.50"), (0.999, "0.99")])
 def test_the_lowest_score_of_documents_is_a_threshold_for_all(lowest: float, shown: str) -> None:
     side = {"rejected": {}, "dropped": {}, "first_rejected": {}, "duplicates": 0, "searched": 1}

@@ -229,7 +229,9 @@ def saturating(left, right):
 def test_int8_products_that_saturate_are_refused(monkeypatch, no_kernels):
     monkeypatch.setattr(torch, "_int_mm", saturating)
     unit = unit_rows(np.ones((3, 8)))
-    with pytest.raises(ValueError, match="int8 products are inexact on this CPU; use --search"):
+    with pytest.raises(
+        ValueError, match="--search-precision int8: products are inexact on this CPU; use"
+    ):
         encode_both(unit, unit, "int8")
 
 
@@ -263,5 +265,5 @@ def test_errors():
     with pytest.raises(ValueError, match="precision 'int4' is unknown; choose one of int8, bfl"):
         encode_both(unit, unit, "int4")
     wide = np.zeros((1, 1 << 17), dtype=np.float32)
-    with pytest.raises(ValueError, match="int8 products of 131072 dimensions may overflow"):
+    with pytest.raises(ValueError, match="sums of 131072 dimensions may overflow; use bfloat16"):
         encode_both(wide, wide, "int8")

@@ -118,5 +118,5 @@ def test_a_folder_without_a_corpus(tmp_path: Path, others: tuple[str, ...]) -> N
         with pytest.raises(CorpusError) as error:
             refuse(tmp_path)
         only = f", only 2 entries ({', '.join(others)})" if others else ""
-        expected = f"{tmp_path}: folder contains no corpus files{only}; put some there"
-        assert str(error.value) == expected
+        expected = f"{tmp_path}: folder contains no corpus files{only}; put text, "
+        assert str(error.value).startswith(expected)

@@ -58,7 +58,9 @@ def test_folders_are_corpora(tmp_path: Path) -> None:
 
 def test_a_name_of_two_languages_is_refused(tmp_path: Path) -> None:
     (tmp_path / "de.en").touch()
-    with pytest.raises(CorpusError, match=r"de\.en: could be de or en; keep the code of one"):
+    with pytest.raises(
+        CorpusError, match=r"de\.en: name has the codes of two languages, de and en; keep one"
+    ):
         languages_of(tmp_path)
 
 

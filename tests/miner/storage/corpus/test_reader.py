@@ -410,8 +410,8 @@ def test_text_that_starts_like_an_archive_is_text(tmp_path):
 
 
 def test_missing(tmp_path):
-    assert error_of(tmp_path / "none.txt") == "file not found"
-    assert error_of(tmp_path / "none.parquet") == "file not found"
+    assert error_of(tmp_path / "none.txt") == "file not found; check its path"
+    assert error_of(tmp_path / "none.parquet") == "file not found; check its path"
 
 
 def test_folder(tmp_path):
@@ -433,7 +433,9 @@ def test_no_permission(tmp_path, monkeypatch, name):
 
 
 def test_other_failures_to_open(tmp_path):
-    assert error_of(tmp_path / ("x" * 300)) == "cannot be opened: File name too long"
+    assert (
+        error_of(tmp_path / ("x" * 300)) == "cannot be opened (File name too long); check its path"
+    )
 
 
 def test_failing_disk(tmp_path, monkeypatch):
@@ -445,7 +447,7 @@ def test_failing_disk(tmp_path, monkeypatch):
             raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(streams, "open", lambda *_: Failing(), raising=False)
-    assert error_of(tmp_path / "x.txt") == "cannot be read: [Errno 5] Input/output error"
+    assert error_of(tmp_path / "x.txt") == "cannot be read (Input/output error); check its disk"
 
 
 @pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf"])
@@ -594,8 +596,8 @@ def test_parquet_strings_that_are_not_utf8(tmp_path):
     ("columns", "message"),
     [
         ({"sentence": ["a"], "n": [1]}, "has no column 'text', only sentence, n; rename one"),
-        ({"text": [1]}, "column 'text' is int64, expected string; cast it"),
-        ({"text": [["a"]]}, "expected string; cast it"),
+        ({"text": [1]}, "column 'text' is int64, expected string; convert it"),
+        ({"text": [["a"]]}, "expected string; convert it"),
         ({"text": ["a"], "id": [0.5]}, "column 'id' is double, expected string or integer"),
         ({"text": ["a"], "doc": [True]}, "column 'doc' is bool, expected string or integer"),
         ({"text": pa.array([], pa.string())}, "is empty"),
@@ -627,7 +629,7 @@ def test_parquet_under_another_name(tmp_path):
 
 def test_parquet_compressed_as_a_whole(tmp_path):
     message = error_of(tmp_path / "x.parquet.gz")
-    assert message == "Parquet is compressed inside; remove the .gz around it"
+    assert message == "Parquet within .gz is not read; decompress the file"
 
 
 def test_rejections_are_strings():

@@ -102,7 +102,7 @@ def test_trimmed_ids_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     assert [records.own_ids for records in ids] == [["s1", "s2"], ["s3"]]
     ids.check(Path("folder"))
     [message] = caplog.messages
-    assert message == "folder: removed spaces around ids or documents, first in b.tsv line 1"
+    assert message.startswith("folder: removed spaces around ids or documents, first in b.tsv line")
 
 
 def test_memory_is_that_of_a_block(tmp_path: Path) -> None:

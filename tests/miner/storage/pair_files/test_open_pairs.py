@@ -165,7 +165,9 @@ def test_tmx(tmp_path: Path, encoding: str) -> None:
     ]
     with pytest.raises(CorpusError, match=r"has the languages en-US, DE, fr; choose two"):
         open_pairs(tmp_path / "a")
-    with pytest.raises(CorpusError, match=r"first units are not in it, only in en-US, DE, fr"):
+    with pytest.raises(
+        CorpusError, match=r"first 200 units have no text in 'it', only in en-US, DE, fr"
+    ):
         open_pairs(tmp_path / "a", languages=("it", None))
 
 
@@ -256,8 +258,8 @@ def test_damage_in_a_zip_of_opus(tmp_path: Path, compression: int) -> None:
         (lines("{s}"), (), "no pairs found in its first lines; pass TSV, CSV"),
         (lines("s{n}\t{s}"), (), r"its 2 columns look like an id and a sentence; pass the nu"),
         (lines("{s}\t{t}\t{s}"), (), r"3 of its 3 columns look like text; .* --columns 2,3"),
-        (lines("{s}\t{t}"), ("1", "3"), r"no column '3'; choose --columns among those 1 to 2"),
-        ("src\ttgt\n" + lines("{s}\t{t}"), ("a", "src"), r"no column 'a'; .* named src, tgt"),
+        (lines("{s}\t{t}"), ("1", "3"), r"no column '3'; choose --columns among 1 to 2"),
+        ("src\ttgt\n" + lines("{s}\t{t}"), ("a", "src"), r"no column 'a'; .* the names src, tgt"),
         (lines("{s}\t{t}"), ("1",), r"--columns: expected two columns such as 3,4, not 1"),
         ("", (), None),
     ],
@@ -280,7 +282,7 @@ def test_lines_that_are_not_pairs_keep_their_place(tmp_path: Path) -> None:
     problems = ["", "", "", "blank", "has 1 column, expected 2", "", "undecodable"]
     assert [pair.problem for pair in pairs] == problems
     assert pairs[4].raw == "only one"
-    source, target = write_sides(open_pairs(tmp_path / "a"), tmp_path / "sides")
+    source, target = write_sides(open_pairs(tmp_path / "a"), tmp_path / "sides", name="a")
     sides = [path.read_text(encoding="utf-8").split("\n") for path in (source, target)]
     assert list(zip(*sides, strict=True))[3:] == [
         ("", ""),
@@ -328,7 +330,7 @@ def test_bytes_that_are_not_utf_8_are_kept_and_never_a_pair(tmp_path: Path) -> N
     assert found["tsv"][1].raw == f"x\t{kept}"
     assert found["csv"][1].texts == found["zip"][1].texts == ("x", kept)
     assert found["csv"][2].texts == ("Ein\n\nSatz.", "B")
-    write_sides(open_pairs(tmp_path / "csv"), tmp_path / "sides")
+    write_sides(open_pairs(tmp_path / "csv"), tmp_path / "sides", name="csv")
     assert (tmp_path / "sides" / "target.txt").read_text(encoding="utf-8") == "A\n\nB\n"
 
 
@@ -346,8 +348,8 @@ def test_other_files_are_named(tmp_path: Path) -> None:
 
 def test_a_file_without_pairs_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("\n \n")
-    with pytest.raises(CorpusError, match=r"no pairs found \(no pairs\); pass a file with"):
-        write_sides(open_pairs(tmp_path / "a"), tmp_path)
+    with pytest.raises(CorpusError, match=r"a: no pairs found \(no line with text\); pass"):
+        write_sides(open_pairs(tmp_path / "a"), tmp_path, name="a")
 
 
 HOSTILE = st.text(

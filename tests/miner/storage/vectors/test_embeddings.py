@@ -94,7 +94,7 @@ def test_raw_floats_need_dim(tmp_path):
     path = tmp_path / "x.raw"
     path.write_bytes(VECTORS.tobytes())
     assert error_of(path, dim=None) == (
-        "has no header; pass --dim (its size fits 6 for float32 or 12 for float16)"
+        "has no header with dimensions; pass --dim (its size fits 6 for float32 or 12 for float16)"
     )
 
 
@@ -142,10 +142,10 @@ def test_other_files(tmp_path):
 
 
 def test_missing_empty_and_folder(tmp_path):
-    assert error_of(tmp_path / "x.npy") == "file not found"
+    assert error_of(tmp_path / "x.npy") == "file not found; check its path"
     (tmp_path / "x.npy").touch()
     assert error_of(tmp_path / "x.npy").startswith("is empty")
-    assert error_of(tmp_path) == "cannot be read: Is a directory"
+    assert error_of(tmp_path) == "cannot be read: Is a directory; pass a file in it"
 
 
 @pytest.mark.parametrize("dim", [0, -1])
@@ -261,7 +261,7 @@ def test_wrong_vectors_leave_nothing(tmp_path, name, change, message):
 
 @pytest.mark.parametrize(("name", "dtype"), [("x.f32", "float16"), ("x.f16", "float32")])
 def test_the_suffix_must_agree(tmp_path, name, dtype):
-    with pytest.raises(ValueError, match=f"is not for {dtype}"):
+    with pytest.raises(ValueError, match=f"conflicts with --dtype {dtype}"):
         write(tmp_path / name, dtype=dtype)
 
 

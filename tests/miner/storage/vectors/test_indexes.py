@@ -42,7 +42,7 @@ def test_an_index_that_is_loaded_takes_more_vectors(tmp_path):
 def test_what_is_no_index(tmp_path, mapped):
     path = tmp_path / "i.faiss"
     path.write_bytes(b"IwXX" + bytes(100))
-    with pytest.raises(ArtefactError, match=r"i\.faiss cannot be read by FAISS \d+\..*; delete"):
+    with pytest.raises(ArtefactError, match=r"i\.faiss: cannot be read by FAISS \d+\..*; delete"):
         read_index(path, mapped=mapped)
 
 
