@@ -43,7 +43,7 @@ def test_an_interrupted_submitter_cancels_the_job_and_the_same_command_goes_on(
         assert mine_corpus(["status", str(work_dir)]) == 0
         status = capsys.readouterr().out
         assert status.startswith(f"{work_dir}: running\n")
-        assert re.search(r"^  embed_shard +\d+ of +16 done", status, re.MULTILINE)
+        assert re.search(r"^  embed_shard +\d+ of +16 elements done", status, re.MULTILINE)
         assert re.search(
             r"^  worker \S+-\d+: \d+ elements? done, last \w+ \d+ s ago", status, re.MULTILINE
         )

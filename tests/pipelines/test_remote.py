@@ -99,7 +99,7 @@ def test_the_whole_graph_gives_the_same_bytes(
     told = capsys.readouterr().out.splitlines()
     assert told[0] == f"{s3.told('work')}: finished"
     (tiles,) = (line for line in told if "search_tile" in line)
-    assert "4 of       4 done" in tiles
+    assert "4 of       4 elements done" in tiles
     first = json.loads(local.output.splitlines()[0])
     assert mine_corpus(["why", work_dir, first["source_id"], first["target_id"]]) == 0
     assert "mined: pair 1 of" in capsys.readouterr().out
