@@ -50,6 +50,7 @@ MEASURED: tuple[Precision, ...] = ("int8", "int16", "bfloat16", "float32")
 STEP = 64  # numbers of axes to try are multiples; the size of a Hadamard matrix
 MOST_TRIED = 8
 SAMPLED_ROWS = 4096  # per side
+FLAT = 0.75  # share of dimensions, above which rows are about as long along all axes
 MIN_SECONDS = 5.0  # of a search in one thread, for which the trials pay
 
 
@@ -145,7 +146,11 @@ def _best_axes(trial: _TwoWayTrial, precision: Precision) -> Matrix | None:
     dim, rate = trial.dim, product_rates().get(precision)
     if not rate or dim <= STEP or trial.operations < MIN_SECONDS * rate:
         return None
-    components, rests = principal_components(*trial.sides)
+    scatter = scatter_of(*trial.sides)
+    # The squared sum of the axes' square lengths by the sum of their squares: D if all are equal.
+    if scatter.trace() ** 2 > FLAT * dim * np.square(scatter).sum():
+        return None
+    components, rests = principal_components(scatter)
     best, least = None, trial.seconds(precision)
     step = STEP * -(-dim // (STEP * MOST_TRIED))
     for width in range(step, dim, step):
@@ -160,15 +165,11 @@ def _best_axes(trial: _TwoWayTrial, precision: Precision) -> Matrix | None:
     return best
 
 
-def principal_components(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix]:
-    """Return principal components of both sides, the largest first.
+def scatter_of(source: Matrix, target: Matrix) -> Matrix:
+    """Return the mean products of coordinates of both sides, float32 (D, D).
 
     ``source`` (N, D) and ``target`` (M, D) are unit rows. Up to 4,096 of each side are evenly
     sampled, and the side's mean is subtracted.
-
-    Returns:
-        The components, orthonormal columns, float32 (D, D), and the mean square length of rows
-        beyond the first 0 to D - 1 components, float32 (D,).
     """
     scatter = np.zeros((source.shape[1],) * 2, dtype=np.float32)
     for side in (source, target):
@@ -176,6 +177,16 @@ def principal_components(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix
         sample = sample - sample.mean(axis=0)
         # Not x.T @ x, for which OpenBLAS returns NaN on an emulated Arm CPU (qemu 7.2).
         scatter += sample.T @ (sample / (2 * len(sample)))
+    return scatter
+
+
+def principal_components(scatter: Matrix) -> tuple[Matrix, Matrix]:
+    """Return principal components, the longest first, by ``scatter_of``.
+
+    Returns:
+        The components, orthonormal columns, float32 (D, D), and the mean square length of rows
+        beyond the first 0 to D - 1 components, float32 (D,).
+    """
     lengths, components = np.linalg.eigh(scatter)
     return components[:, ::-1], np.cumsum(lengths, dtype=np.float32)[::-1]
 

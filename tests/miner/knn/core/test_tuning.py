@@ -93,6 +93,13 @@ def test_rows_are_searched_as_they_are(rates, monkeypatch, rows, dim, axes):
     assert choose_codes(*sides, k=4, precision="int8")[1] is None
 
 
+def test_no_axes_are_computed_for_rows_as_long_along_all(rates, monkeypatch):
+    monkeypatch.setattr(tuning, "MIN_SECONDS", 0)
+    monkeypatch.setattr(tuning, "principal_components", None)
+    sides = [along_few_axes(3000, 256, 256, seed) for seed in (1, 2)]
+    assert choose_codes(*sides, k=4, precision="int8")[1] is None
+
+
 def test_a_precision_that_is_not_measured_has_no_axes(monkeypatch):
     monkeypatch.setattr(tuning, "product_rates", lambda: {"float32": 1e9})
     sides = [along_few_axes(3000, 256, 50, seed) for seed in (1, 2)]
