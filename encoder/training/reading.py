@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoder.training.options import INFERENCE_LABELS, ObjectiveOptions
-from miner.storage.streams import read_lines, split_compression
+from miner.storage.streams import check_directory, read_lines, split_compression
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,9 +110,7 @@ def find_files(folder: Path, suffix: str) -> Files:
 
 
 def _list_files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        is_file, missing = "is a file; pass its folder", "folder not found; check its path"
-        raise ValueError(f"{folder}: {is_file if folder.exists() else missing}")
+    check_directory(folder)
     return sorted(folder.iterdir())
 
 

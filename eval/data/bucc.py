@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.data.textfiles import check_directory, choose, read_aligned
+from eval.data.textfiles import choose, read_aligned
 from eval.metrics.bucc import IdPair, Ids
 from miner.storage.corpus.formats import format_of
 from miner.storage.corpus.reader import open_corpus
 from miner.storage.layout import SIDES
 from miner.storage.places import Place
-from miner.storage.streams import read_lines
+from miner.storage.streams import check_directory, read_lines
 
 # The name of a column in the header of a gold file.
 _HEADER = re.compile(

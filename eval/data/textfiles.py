@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from miner.storage.streams import read_lines
+from miner.storage.streams import check_directory, read_lines
 
 Item = TypeVar("Item")
 
@@ -35,17 +35,6 @@ def fingerprint(*paths: Path) -> str:
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
-
-
-def check_directory(directory: Path) -> None:
-    """Check that a folder exists.
-
-    Raises:
-        ValueError: It does not, or is a file.
-    """
-    if not directory.is_dir():
-        is_file, missing = "is a file; pass its folder", "folder not found; check its path"
-        raise ValueError(f"{directory}: {is_file if directory.exists() else missing}")
 
 
 def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader, BytesIO, RawIOBase
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, cast
 
 from miner.storage.corpus.records import CorpusError
@@ -98,6 +98,17 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
             raise CorpusError(
                 f"{path}: is not a whole {compression} file ({cause}); fetch or compress it again"
             ) from error
+
+
+def check_directory(directory: Path) -> None:
+    """Check that a folder exists.
+
+    Raises:
+        ValueError: It does not, or is a file.
+    """
+    if not directory.is_dir():
+        is_file, missing = "is a file; pass its folder", "folder not found; check its path"
+        raise ValueError(f"{directory}: {is_file if directory.exists() else missing}")
 
 
 def read_lines(path: AnyPath) -> list[str]:
