@@ -125,7 +125,7 @@ def read_corpus(texts: Sequence[ParallelText], encoder: Encoder) -> Corpus:
     for maker, lines in zip(makers, sides, strict=True):
         words = maker.words(with_ascii_digits(lines))
         rows.append(_rows(words, sum(map(len, vectors))))
-        vectors.append(whole_vectors(words.vectors).astype(np.int8))
+        vectors.append(whole_vectors(words.vectors))
         weights.append(words.weights * HEAVY)
     table = _tensor(np.concatenate(vectors))
     return Corpus(

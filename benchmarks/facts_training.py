@@ -127,7 +127,7 @@ def sides_of(
     for maker, lines, share in zip(makers, (text.source, text.target), (1, ENGLISH), strict=True):
         words = maker.words(with_ascii_digits(lines))
         yield Side(
-            vectors=whole_vectors(words.vectors).astype(np.int8),
+            vectors=whole_vectors(words.vectors),
             ids=words.ids,
             offsets=words.offsets,
             meanings=meanings,

@@ -347,16 +347,16 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, leads: Any) -
 
 
 @_compile
-def round_products(products: Any, scale: Any, most: Any, levels: Any) -> None:
-    """Fill ``levels``, int16 (U, M), with rounded products times ``scale``.
+def round_scaled(numbers: Any, scale: Any, most: Any, out: Any) -> None:
+    """Fill ``out`` (N, K) with rounded ``numbers`` times ``scale``.
 
-    ``products`` (U, M) and ``scale`` are float32. Levels are clipped to -``most`` to ``most``.
+    ``numbers`` (N, K) are float32 or int32, ``scale`` and ``most`` float32, ``out`` int8 or int16.
+    Results are clipped to -``most`` to ``most``.
     """
-    for word in range(len(products)):
-        row, of_word = products[word], levels[word]
-        for meaning in range(len(row)):
-            level = np.rint(row[meaning] * scale)
-            of_word[meaning] = np.int16(min(max(level, np.float32(-most)), np.float32(most)))
+    for row in range(len(numbers)):
+        for place in range(numbers.shape[1]):
+            value = np.rint(np.float32(numbers[row, place]) * scale)
+            out[row, place] = np.int16(min(max(value, -most), most))
 
 
 @_part
@@ -377,18 +377,18 @@ def _raise_levels(side: Any, pair: int, joining: Any, levels: Any) -> None:
 
 @_part
 def _both(one: Any, other: Any) -> Any:
-    """Return how far two things are the case, the lesser counting twice."""
-    return (2 * min(one, other) + max(one, other)) // 3
+    """Return 3 times a mean of levels, in which the lesser counts twice."""
+    return 2 * min(one, other) + max(one, other)
 
 
 @_part
 def _one_sided(levels: Any, start: int, stop: int) -> Any:
     """Return how far each side says a sense that the other does not say."""
-    first, second = LOWEST, LOWEST
+    first, second = 3 * LOWEST, 3 * LOWEST
     for sense in range(start, stop):
         own, other = levels[0, sense], levels[1, sense]
         first, second = max(first, _both(own, -other)), max(second, _both(other, -own))
-    return first, second
+    return first // 3, second // 3
 
 
 @_part
@@ -439,7 +439,7 @@ def compare_meanings(
                 level_features[3] = max(level_features[3], min(own, other))
                 level_features[4] = max(level_features[4], max(own, other))
                 continue
-            exchanged = _both(first, second)
+            exchanged = _both(first, second) // 3
             level_features[1] = max(level_features[1], min(level_features[0], exchanged))
             level_features[0] = max(level_features[0], exchanged)
             for sense in range(start, stop):

@@ -12,9 +12,9 @@ Axes: ``P`` pairs, ``U`` different words, ``D`` dimensions, ``H`` hidden units, 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from miner.judge.words import WordEmbedder, Words, encoder_names
+from miner.knn.core.products import multiplier
 from miner.threads import blocks
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge-facts.safetensors"
@@ -40,8 +41,8 @@ class Facts:
     Attributes:
         encoders: Names of the word encoders whose vectors it reads.
         names: The English word of each meaning.
-        hidden: Weights of the hidden layer, whole numbers, float32 (D, H).
-        outputs: Weights of the M meanings, whole numbers, float32 (H, M).
+        hidden: Weights of the hidden layer, int8 (D, H).
+        outputs: Weights of the M meanings, int8 (H, M).
         scales: Factors of the products with ``hidden`` and with ``outputs``, float32 (2,).
         biases: Added to the level of each meaning, int16 (M,).
         joining: Added to the sum of two neighbouring words, int16.
@@ -52,8 +53,8 @@ class Facts:
 
     encoders: frozenset[str]
     names: Sequence[str]
-    hidden: NDArray[np.float32]
-    outputs: NDArray[np.float32]
+    hidden: NDArray[np.int8]
+    outputs: NDArray[np.int8]
     scales: NDArray[np.float32]
     biases: NDArray[np.int16]
     joining: np.int16
@@ -66,15 +67,21 @@ class Facts:
 
         Levels are log odds without bias, times 256, up to 15,000 in size, of unit rows (U, D).
         """
-        from miner.judge.compiled import round_products  # loads Numba
-
         levels = np.empty((len(vectors), len(self.biases)), dtype=np.int16)
         for part in blocks(len(vectors), WORDS_AT_ONCE):
-            words = whole_vectors(vectors[part])
-            # Products of whole numbers below 2^24 are exact in float32, in any order of summation.
-            units = np.clip(np.rint((words @ self.hidden) * self.scales[0]), -MAX_BYTE, MAX_BYTE)
-            round_products(units @ self.outputs, self.scales[1], np.int16(MAX_LEVEL), levels[part])
+            hidden = self._multiply_hidden(whole_vectors(vectors[part]))
+            units = np.empty(hidden.shape, dtype=np.int8)
+            _round(hidden, self.scales[0], MAX_BYTE, units)
+            _round(self._multiply_outputs(units), self.scales[1], MAX_LEVEL, levels[part])
         return levels
+
+    @cached_property
+    def _multiply_hidden(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
+        return multiplier(np.ascontiguousarray(self.hidden.T))
+
+    @cached_property
+    def _multiply_outputs(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
+        return multiplier(np.ascontiguousarray(self.outputs.T))
 
 
 @cache
@@ -86,8 +93,6 @@ def load_facts(path: Path = BUNDLED) -> Facts:
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}
         about = file.metadata()
-    for name in ("hidden", "outputs"):
-        arrays[name] = arrays[name].astype(np.float32)
     encoders, names = (json.loads(about[name]) for name in ("encoders", "names"))
     joining = arrays.pop("joining")[0]
     return Facts(encoders=frozenset(encoders), names=names, joining=joining, **arrays)
@@ -124,14 +129,26 @@ def compare_facts(source: Words, target: Words, facts: Facts | None) -> NDArray[
 def _sentence_levels(words: Words, part: slice, facts: Facts) -> tuple[NDArray[np.integer], ...]:
     """Return the levels of the words of some sentences, ids, and offsets."""
     offsets = words.offsets[part.start : part.stop + 1]
-    used, ids = np.unique(words.ids[offsets[0] : offsets[-1]], return_inverse=True)
-    return facts.word_levels(words.vectors[used]), ids, offsets - offsets[0]
+    ids = words.ids[offsets[0] : offsets[-1]]
+    used = np.zeros(len(words.vectors), dtype=np.bool_)
+    used[ids] = True
+    positions = used.cumsum() - 1  # of words among those used
+    vectors = words.vectors.take(np.flatnonzero(used), axis=0)
+    return facts.word_levels(vectors), positions[ids], offsets - offsets[0]
 
 
-def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Round vectors times 400 to whole float32 numbers from -127 to 127."""
-    rounded: NDArray[np.float32] = np.rint(vectors * np.float32(PARTS))
-    return np.clip(rounded, -MAX_BYTE, MAX_BYTE)
+def _round(numbers: NDArray[Any], scale: np.float32, most: int, out: NDArray[Any]) -> None:
+    """Fill ``out`` with rounded numbers times ``scale``, up to ``most``."""
+    from miner.judge.compiled import round_scaled  # loads Numba
+
+    round_scaled(np.ascontiguousarray(numbers), scale, np.float32(most), out)
+
+
+def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Round vectors times 400 to whole numbers from -127 to 127."""
+    whole = np.empty(vectors.shape, dtype=np.int8)
+    _round(vectors, np.float32(PARTS), MAX_BYTE, whole)
+    return whole
 
 
 def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[str, str]]:

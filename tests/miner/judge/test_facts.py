@@ -28,8 +28,8 @@ def made_facts() -> Facts:
     return Facts(
         encoders=frozenset({"made"}),
         names=list("abcdefgh"),
-        hidden=random.integers(-MAX_BYTE, MAX_BYTE, (6, 4)).astype(np.float32),
-        outputs=random.integers(-MAX_BYTE, MAX_BYTE, (4, 8)).astype(np.float32),
+        hidden=random.integers(-MAX_BYTE, MAX_BYTE, (6, 4)).astype(np.int8),
+        outputs=random.integers(-MAX_BYTE, MAX_BYTE, (4, 8)).astype(np.int8),
         scales=np.array([0.002, 0.05], dtype=np.float32),
         biases=random.integers(-900, 100, 8).astype(np.int16),
         joining=np.int16(-200),

@@ -78,7 +78,8 @@ def slowly(network: Network, source: Ragged, target: Ragged) -> tuple[float, lis
     alpha, apart, nothing = network.mixing
     for side, (own, other) in enumerate((sides, sides[::-1])):
         here, there = hidden[side], hidden[1 - side]
-        cosines = whole_vectors(own.vectors) @ whole_vectors(other.vectors).T / PARTS**2
+        whole = [whole_vectors(each.vectors).astype(int) for each in (own, other)]
+        cosines = whole[0] @ whole[1].T / PARTS**2
         places = [(np.arange(len(each)) + 0.5) / len(each) for each in (here, there)]
         distance = abs(places[0][:, None] - places[1])
         products = in_units(exactly(network.queries, here)) @ in_units(there).T
