@@ -40,9 +40,9 @@ PART_TRIAL_ROWS = 32  # per side, if the search is one of many parts
 TRIAL_COLUMNS = 2048  # sampled for the rows of a trial
 BLOCK_COLUMNS = 8192  # of a search in float32
 # Shares of the columns that are searched already when a product is compared with a floor.
-SEARCHED = (np.arange(8) + 0.5) / 8
-# Seconds of an exact cosine per dimension (65,536 rows, 1,024 dimensions, AVX2).
-COSINE = 2e-10
+SEARCHED = (np.arange(32) + 0.5) / 32
+# Seconds of a hit, and of its exact cosine per dimension (measured in 256 and 1,024 dimensions).
+HIT, COSINE = 1e-7, 1e-10
 # Candidates per row on devices, and the share of rows for which they are enough.
 MAX_KEPT, SPARE, SHARE = 64, 4, 0.98
 MEASURED: tuple[Precision, ...] = ("int8", "int16", "bfloat16", "float32")
@@ -244,7 +244,7 @@ class _TwoWayTrial:
         turning = 0 if axes is None else 2 * (rows + columns) * self.dim * width
         products = 2 * rows * columns * width / rates[precision] + turning / rates["float32"]
         logger.debug("%s, %d axes: %.3g exact cosines", precision, width, hits)
-        return float(products + hits * self.dim * COSINE)
+        return float(products + hits * (HIT + self.dim * COSINE))
 
 
 class _Trial:

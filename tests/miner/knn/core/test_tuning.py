@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from miner.knn import cells, exact
+from miner.knn import cells, exact, tiled
 from miner.knn.core import codes, passes, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
@@ -38,7 +38,7 @@ def test_rows_far_apart_are_searched_in_what_is_fastest(rates):
 
 def test_crowds_closer_than_int8_can_tell_are_searched_in_more_bits(monkeypatch):
     """A hundred rows of each crowd lie nearer to each other than int8 rounds."""
-    monkeypatch.setattr(tuning, "product_rates", lambda: {n: 30 * r for n, r in RATES.items()})
+    monkeypatch.setattr(tuning, "product_rates", lambda: {n: 15 * r for n, r in RATES.items()})
     sides = [pairs_in_crowds(400, 256, spread, seed) for spread in (2.0, 0.04) for seed in (1, 2)]
     assert choose(*sides[:2], k=4, precision=None) == "int8"
     assert choose(*sides[2:], k=4, precision=None) == "float32"
@@ -299,3 +299,28 @@ def test_few_rows_are_searched_again():
     floors, fourths = (-np.sort(-table, axis=1) for table in (bounds, cosines))
     assert kept < tuning.MAX_KEPT
     assert (floors[:, kept - 1] >= fourths[:, 3]).mean() < 0.1
+
+
+@pytest.mark.parametrize("width", [None, 64])
+def test_trials_foresee_the_hits_of_a_search(monkeypatch, width):
+    """Floors rise most among the first columns, which few steps of a trial pass over."""
+    lengths = np.exp(-np.arange(128) / 40)
+    x, y = (
+        unit_rows(lengths * np.random.default_rng(seed).standard_normal((10_000, 128)))
+        for seed in (1, 2)
+    )
+    components, _ = tuning.principal_components(tuning.scatter_of(x, y))
+    axes = width and tuning.mixed(components[:, :width])
+    find_hits, counts = passes.find_hits, []
+
+    def find_and_count(*sides):
+        hits = find_hits(*sides)
+        counts.append(len(hits[0]))
+        return hits
+
+    monkeypatch.setattr(passes, "find_hits", find_and_count)
+    monkeypatch.setattr(tiled, "choose_codes", lambda *sides, **options: ("int8", axes))
+    exact.search_unit_rows(x, y, k=4)
+    trials = tuning._TwoWayTrial(x, y, 4, tuning.TRIAL_ROWS).trials
+    foreseen = len(x) * len(y) * sum(trial.share_of_hits("int8", axes) for trial in trials)
+    assert 0.5 < foreseen / sum(counts) < 1.5
