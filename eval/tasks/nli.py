@@ -98,7 +98,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "training pairs (else --head): LABEL TAB premise TAB hypothesis, or as SNLI or MultiNLI"
     add_list(parser, "--train", "FILE", text, type=Path, default=[])
-    text = "without --train: use the classifier saved with this encoder (adit train, objective nli)"
+    text = (
+        "in place of --train: use the classifier in this folder, of adit train --objective nli; "
+        "also pass the folder with --encoder"
+    )
     add("--head", type=Path, metavar="ENCODER", help=text)
     add("--train-lang", default="en", metavar="XX", help="language of --train (default: en)")
     add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")
@@ -112,17 +115,15 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the labelled sentence pairs of the options' languages, as a suite.
 
     Raises:
-        ValueError: Not exactly one of ``--train`` and ``--head`` is passed, or data are wrong.
+        ValueError: Not exactly one of ``--train`` and ``--head`` is passed, ``--head`` is of
+            another encoder, or data are wrong.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)
     names = [name_of(name, tested) for name in args.lang or tested]
     problem = f"{args.directory}: no language"
     tested = {name: choose(tested, name, problem, "--lang") for name in names}
-    if (args.head is None) != bool(args.train):
-        if args.head:
-            raise ValueError("--head conflicts with --train; omit one of them")
-        raise ValueError("missing --train FILE; pass it, or an encoder with --head")
+    _check_classifier(args)
     train = concat({str(path): _examples(path, read_inference(path)) for path in args.train})
     dev = _part(args.directory, "dev").get(args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)
@@ -156,6 +157,19 @@ def prepare(args: argparse.Namespace) -> Suite:
     fields = fields_of(files, **options)
     suite = Suite("nli", fields, measure, remark=REMARK, unit="pairs")
     return replace(suite, more=show_matrix) if args.matrix else suite
+
+
+def _check_classifier(args: argparse.Namespace) -> None:
+    """Check that there is one way to get a classifier of the encoder's vectors."""
+    if (args.head is None) != bool(args.train):
+        if args.head:
+            raise ValueError("--head conflicts with --train; omit one of them")
+        raise ValueError("missing --train FILE; pass it, or an encoder with --head")
+    if args.head and args.head.resolve() != Path(args.encoder).resolve():
+        raise ValueError(
+            f"--head {args.head}: its classifier reads vectors of this encoder; also pass "
+            f"--encoder {args.head}"
+        )
 
 
 def _learn(

@@ -87,6 +87,7 @@ def test_the_head_that_was_kept_classifies(data: Path, whole: Path, capsys: Capt
     for options, line in (
         ([], "missing --train FILE; pass it, or an encoder with --head"),
         (both, "--head conflicts with --train; omit one of them"),
+        ([*both[:2], "--encoder", "mini"], f"also pass --encoder {whole}"),
     ):
         assert eval_encoder([*arguments, *options]) == 2
         assert line in capsys.readouterr().err
