@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"(?i)[\W\d_]*(\.[a-z]+)?")  # name of a counted document: 
 _QUERY = {"lang", "language", "locale", "hl", "l"}
 # ISO 639-1, without the suffix "sh". Codes that are words, such as "is", are removed on both sides.
 CODES = {code for code in languages.CODES if len(code) == 2} - {"sh"} | {"bh"}
-_REGIONS = frozenset("at be br ca ch cn gb hans hant hk ie latn mx nz tw us cyrl".split())
+_REGION = re.compile(r"[a-z]{2}|cyrl|hans|hant|latn")  # or script, after a code
 
 
 def language_free(name: str) -> str:
@@ -44,11 +44,12 @@ def language_free(name: str) -> str:
     True
 
     Parts are in lower case, split at ``/._?=&:-`` and joined by ``/``. Codes are of two letters.
-    Regions after a code, and query names such as ``lang``, are also removed. The result may be "".
+    Two letters or a script after a code, such as ``au`` or ``hant``, and query names such as
+    ``lang`` are also removed. The result may be "".
     """
     parts, after_code = [], False
     for part in _PART.findall(name.lower()):
-        is_code = part in CODES or (after_code and part in _REGIONS)
+        is_code = part in CODES or bool(after_code and _REGION.fullmatch(part))
         if not is_code and part not in _QUERY:
             parts.append(part)
         after_code = is_code

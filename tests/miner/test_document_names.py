@@ -14,6 +14,8 @@ from miner.document_pairing import language_free, same_names
         ("https://a.org/x?lang=fr&id=7", "https://a.org/x?id=7&lang=en"),
         ("https://a.org/x?id=7", "https://a.org/x?id=7&hl=en-US"),
         ("https://a.org/pt-BR/x", "https://a.org/en-us/x"),
+        ("https://a.org/ja-jp/x", "https://a.org/en-au/x"),
+        ("https://a.org/zh-Hant-TW/x", "https://a.org/en/x"),
         ("guide/start.de.html", "guide/start.en.html"),
         ("start_de.txt", "start_EN.txt"),
         ("start.txt", "start.txt"),
