@@ -3,6 +3,9 @@
 import itertools
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -138,10 +141,19 @@ def main(folder: Path) -> int:
     encoder.training.recipe.train_encoder = train_all_first
     sys.modules["matplotlib"] = None  # type: ignore[assignment]  # not loaded: a second less
     status = command([str(folder), "-o", str(folder / "parts"), *OPTIONS, "--quiet"])
-    # Threads of the group that outlive it abort the process now and then.
-    names = [thread.read_text() for thread in Path("/proc/self/task").glob("*/comm")]
-    assert not [name for name in names if "gloo" in name]
+    # Threads of the group that outlive it abort the process now and then. The kernel lists a thread
+    # for a moment after it has been joined.
+    deadline = time.monotonic() + 10
+    while (names := [*thread_names()]) and any("gloo" in name for name in names):
+        assert time.monotonic() < deadline, names
+        time.sleep(0.01)
     return status
+
+
+def thread_names() -> Iterator[str]:
+    for thread in Path("/proc/self/task").glob("*/comm"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            yield thread.read_text()
 
 
 @pytest.fixture(scope="module")
