@@ -123,7 +123,7 @@ class BiLSTMOptions(RecurrentOptions):
     """Options of LASER's network (``encoder.laser.networks``)."""
 
     name, summary = "bilstm", "LASER's network, with max pooling"
-    word_dim: int = option(WORD_DIM, "dimensions of its subword vectors", low=1)
+    word_dim: int = option(WORD_DIM, "dimensions of the subword vectors", low=1)
 
 
 class TransformerOptions(ArchitectureOptions):
@@ -359,8 +359,8 @@ class TrainingOptions(ValidatedOptions):
     )
     precision: str = option(
         "float32",
-        "numbers of matrix products; bfloat16 is faster on CPUs and GPUs with instructions for it, "
-        "and many times slower on others",
+        "number format of matrix products; bfloat16 is faster on CPUs and GPUs with instructions "
+        "for it, and many times slower on others",
         choices=("float32", "bfloat16"),
     )
     seed: int = option(1, "seed of random choices; others give other weights", high=2**63 - 1)

@@ -52,7 +52,10 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     add("parallel", type=Path, metavar="DIR", help=text)
     text = "language pairs to make corpora of, such as de-en,fr-en; DIR and --among contain them"
     add("--pairs", type=parse_names, action="extend", required=True, metavar="XX-YY,...", help=text)
-    text = "language pairs of DIR to use with up to 4,000 sentence pairs each (default: none)"
+    text = (
+        "further language pairs, only of DIR, to make smaller corpora of, from up to 4,000 "
+        "sentence pairs each (default: none)"
+    )
     add("--more", type=parse_names, action="extend", default=[], metavar="XX-YY,...", help=text)
     text = "folder of other parallel text, whose sentences are added without their translations"
     add("--among", type=Path, required=True, metavar="DIR", help=text)

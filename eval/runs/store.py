@@ -135,9 +135,10 @@ class Run:
 
     @property
     def best_unwritten_score(self) -> float:
-        """The best score of an unwritten pair that is below all written pairs.
+        """The best score below written pairs, or the threshold if higher.
 
-        If no such pair exists, or its score is lower, it is the run's threshold, or -inf if None.
+        It is the best of unwritten pairs below all written ones, or the run's threshold. Each is
+        -inf if there is none.
         """
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]

@@ -92,8 +92,9 @@ def _read_reviews(path: Path) -> Examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    reviews = "xx.train.tsv and xx.test.tsv of reviews, STARS TAB text, positive above 3 stars"
-    add_directory(parser, holds=f"xxx_Yyyy.tsv, SIB-200's folders, MLDoc's files, or {reviews}")
+    topics = "xxx_Yyyy.tsv of topics (PART TAB ID TAB TOPIC TAB text, with PART tr, va or te)"
+    reviews = "xx.train.tsv and xx.test.tsv of reviews (STARS TAB text, good above 3, bad below)"
+    add_directory(parser, holds=f"{topics}, SIB-200's folders, MLDoc's files, or {reviews}")
     add = parser.add_argument
     add("--train-lang", metavar="XX", help="language of DIR to train in (default: English)")
     add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")

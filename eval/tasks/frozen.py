@@ -49,8 +49,8 @@ def make_learner(
 def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -> Matrix:
     """Return a classifier's input from sentence vectors divided by ``scale``.
 
-    ``sides`` are (N, D) each, of sentences or of both sides of pairs. The input is (N, D) for
-    sentences, or ``pair_features`` for pairs, with ``both``.
+    ``sides`` are one array (N, D) for sentences, whose input is (N, D), or two for pairs, whose
+    input is ``pair_features`` with the argument ``both``.
     """
     scaled = [side / scale for side in sides]
     return scaled[0] if len(scaled) == 1 else frozen.pair_features(*scaled, both=both)

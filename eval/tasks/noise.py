@@ -79,7 +79,11 @@ def _other_number(text: str) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(parser, holds="aligned xx.txt per language, also Spanish, Russian and English")
+    add_directory(
+        parser,
+        holds="one xx.txt per language, whose lines are translations of each other, among them "
+        "English, Spanish and Russian",
+    )
     add_languages(parser, named="languages to pair with English, as in the files' names")
 
 

@@ -100,7 +100,9 @@ def prepare(args: argparse.Namespace) -> Suite:
     if missing := [name for name in args.set or () if name not in sets]:
         raise ValueError(f"{folders}: lacks {', '.join(missing)}; omit it, or pass its folder")
     if not sets:
-        raise ValueError(f"{folders}: no set of SentEval; pass one with {', '.join(NAMES)}")
+        raise ValueError(
+            f"{folders}: contains no set of SentEval; pass a folder with {', '.join(NAMES)}"
+        )
     classifier = CLASSIFIERS[args.classifier]()
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

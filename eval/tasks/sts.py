@@ -37,7 +37,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load files of scored sentence pairs, as a suite.
 
     Raises:
-        ValueError: All scores of a file are equal.
+        ValueError: A file is unreadable or malformed, all its scores are equal, or its language is
+            not recognised and ``--lang`` is missing.
     """
     pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
     scores = {path: examples.scores() for path, examples in pairs.items()}

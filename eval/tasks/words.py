@@ -167,7 +167,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load files of word pairs and vocabularies, as a suite.
 
     Raises:
-        ValueError: A vocabulary's language has no dictionary.
+        ValueError: A file is unreadable or malformed, or a vocabulary's language has no dictionary.
     """
     listings = [sorted(path.iterdir()) if path.is_dir() else [path] for path in args.files]
     paths = [path for listing in listings for path in listing]

@@ -66,7 +66,7 @@ def clean(args: argparse.Namespace) -> int:
         raise ValueError(f"{work_dir}: a run is using it; wait until it has finished")
     if not _is_finished(stages):
         raise ValueError(
-            f"{work_dir}: the run is unfinished and still needs these files; rerun its command to "
+            f"{work_dir}: the run is unfinished and still needs its files; rerun its command to "
             "resume, or delete the folder"
         )
     freed = 0

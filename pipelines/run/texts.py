@@ -122,11 +122,16 @@ class TextRater:
 
 def _with_languages(options: MiningOptions, first: Sequence[FilePair], name: object) -> RunContext:
     run = RunContext(job_of(options))
-    for side, texts in zip(SIDES, _usable_texts(run, first)[0], strict=True):
-        if not texts:
-            raise CorpusError(
-                f"{name}: no pairs found until line {len(first):,}; pass a file of pairs"
-            )
+    both_texts, problems = _usable_texts(run, first)
+    if not both_texts[0]:
+        problem = "no line with text"
+        if first:
+            problem = f"{first[0].place.removeprefix(f'{name} ')}: {problems[0]}"
+        raise CorpusError(
+            f"{name}: no pairs found in the first {len(first):,} lines ({problem}); correct them, "
+            "or pass other --columns or another file"
+        )
+    for side, texts in zip(SIDES, both_texts, strict=True):
         levels = escaped_levels(texts)
         shares = language_shares([unescape(text, levels) for text in texts])
         corpus = replace(options.side(side), shares=shares, escapes=levels)

@@ -51,10 +51,10 @@ class Bag(Model):
             )
         rows = encoder.rows()
         if rows.shape != self.table.shape:
-            base, new = ("{} rows of {}".format(*matrix.shape) for matrix in (rows, self.table))
+            count, dim = rows.shape
             raise ValueError(
-                f"--start: {encoder.name} has {base} numbers, and the new encoder {new}; pass the "
-                "--dim and --ngram-rows of the former"
+                f"--start: {encoder.name} has other dimensions or n-gram rows than this training; "
+                f"pass --dim {dim} --ngram-rows {count - self._features.pieces}"
             )
         with torch.no_grad():
             self.table.copy_(torch.from_numpy(rows))

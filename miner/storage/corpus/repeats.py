@@ -145,9 +145,10 @@ def find_repeats(
 
 
 def repeats_among(digests: NDArray[np.void]) -> NDArray[np.void]:
-    """Return a ``REPEAT`` record per duplicate digest, sorted by digest.
+    """Return a ``REPEAT`` record per repeat of a digest, sorted by digest.
 
-    ``digests`` are ``DIGEST`` records, sorted by ``high``. ``first_row`` is a digest's lowest row.
+    ``digests`` are ``DIGEST`` records, sorted by ``high``. Of n equal ones, the lowest row is
+    ``first_row``, and each of the other n - 1 is the ``row`` of a record.
     """
     is_equal = digests["high"][1:] == digests["high"][:-1]
     is_shared = np.zeros(len(digests), dtype=np.bool_)

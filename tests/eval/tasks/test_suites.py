@@ -197,7 +197,9 @@ def test_malformed_sets(
 
 
 def test_no_sets(tmp_path: Path, capsys: Captured) -> None:
-    assert "no set of SentEval; pass one with MR, CR" in refused(capsys, "senteval", tmp_path)
+    assert "contains no set of SentEval; pass a folder with MR, CR" in refused(
+        capsys, "senteval", tmp_path
+    )
     write(tmp_path / "MR.tsv", labelled(20))
     assert "lacks CR; omit it" in refused(capsys, "senteval", tmp_path, "--set", "MR", "CR")
     assert "lacks bigram_shift.txt; omit BShift from --set" in refused(

@@ -265,7 +265,10 @@ def test_files_without_pairs(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "a").write_text("One.\nTwo.\n")
     (tmp_path / "b").write_text("One.\n")
     for arguments, message in (
-        (["in.tsv", "--columns=1,2"], "in.tsv: no pairs found until line 31"),
+        (
+            ["in.tsv", "--columns=1,2"],
+            "no pairs found in the first 31 lines (line 1: blank); correct",
+        ),
         (["a", "b"], "b: ends after line 1, but "),
     ):
         files = [argument if "=" in argument else tmp_path / argument for argument in arguments]
