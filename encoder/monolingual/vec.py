@@ -66,7 +66,8 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
         raise ValueError(f"{path}: file not found; check its path") from error
     if lines_read != count and (len(words) < most or lines_read > count):
         raise ValueError(
-            f"{path}: has {lines_read:,} words, but its first line says {count:,}; copy it again"
+            f"{path}: has {lines_read:,} words, but its first line says {count:,}; copy it again, "
+            "or correct this line"
         )
     if repeats or empty:
         line = "%s: skipped %d duplicate words and %d zero vectors; export it again without them"

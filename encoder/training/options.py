@@ -21,8 +21,8 @@ AUXILIARY_TASKS = {
     "quick-thought": "find the neighbours in documents, one sentence per line",
     "skip-thought": "write the neighbours in documents, one sentence per line",
     "autoencoding": "write the sentence itself, one per line",
-    "mlm": "a transformer predicts masked subwords, of one sentence per line",
-    "clm": "a transformer predicts each next subword, of one sentence per line",
+    "mlm": "predict masked subwords, of one sentence per line; needs a transformer",
+    "clm": "predict each next subword, of one sentence per line; needs a transformer",
     "nli": "label pairs of sentences as entailment, neutral or contradiction",
 }
 
@@ -88,7 +88,9 @@ class ArchitectureOptions(ValidatedOptions):
     )
     token_dropout: float = option(0.0, "share of subwords dropped at random", high=0.99)
     ngram_rows: int = option(
-        0, "vectors of letter n-grams, which match names and rare words; 0: none, bag: 170000"
+        0,
+        "number of vectors of letter n-grams, which match names and rare words, such as 170000; "
+        "0: none",
     )
 
 
@@ -212,13 +214,13 @@ class PathsOptions(ObjectiveOptions):
     apart, figure = True, PERPLEXITY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 96)
     whitening: float = 0.0
-    clip: float = option(0.0, "maximum length of a step's gradient, 2 in the paper; 0: no limit")
+    clip: float = option(0.0, "maximum length of a step's gradient, such as 2; 0: no limit")
     targets: tuple[str, ...] = inherit_option(TranslationOptions, "targets", ("en",))
     decoder_dim: int = inherit_option(TranslationOptions, "decoder_dim", 512)
     sources: tuple[str, ...] = option(
         ("1",),
-        "languages, from 1, whose vectors are averaged in a batch, or several numbers with their "
-        "shares of batches, such as 1:.9,2:.05,3:.05",
+        "number of source languages whose vectors are averaged in a batch, 1 or more; or several "
+        "numbers with their shares of batches, such as 1:.9,2:.05,3:.05",
     )
 
     def __post_init__(self) -> None:
@@ -275,15 +277,18 @@ class _LanguageModelOptions(ObjectiveOptions):
 
 
 class _InferenceOptions(ObjectiveOptions):
-    name, summary = "nli", "inference, from labelled pairs in one language; its head is saved"
+    name, summary = (
+        "nli",
+        "inference, from labelled pairs in one language; also saves the classifier",
+    )
     labelled = True
     figure = best_by = ACCURACY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 64)
     schedule: str = option(  # type: ignore[misc]  # an instance's field here
         "adam",
         "adam: steps by Adam, at a rate that rises, then falls to zero; sgd: steps along plain "
-        "gradients, at a rate that falls by a hundredth per evaluation, and to a fifth if accuracy "
-        "drops; training ends at a rate below 1e-5, or after --steps",
+        "gradients (pass --learning-rate 0.1), at a rate that falls by a hundredth per evaluation, "
+        "and to a fifth if accuracy drops; training ends at a rate below 1e-5, or after --steps",
         choices=("adam", "sgd"),
     )
 
@@ -315,16 +320,19 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
         _named(
             _LanguageModelOptions,
             "mlm",
-            "a transformer predicts masked subwords, within each side",
+            "predict masked subwords, within each side; needs a transformer",
             alone=True,
         ),
         _named(
             _LanguageModelOptions,
             "tlm",
-            "a transformer predicts masked subwords, of both sides together",
+            "predict masked subwords, of both sides together; needs a transformer",
         ),
         _named(
-            _LanguageModelOptions, "clm", "a transformer predicts each next subword", alone=True
+            _LanguageModelOptions,
+            "clm",
+            "predict each next subword; needs a transformer",
+            alone=True,
         ),
         _InferenceOptions,
         PathsOptions,

@@ -71,9 +71,9 @@ def why(args: argparse.Namespace) -> int:
 def _add_calibrate(parser: argparse.ArgumentParser) -> None:
     _add_run(parser, "output file for pairs with probabilities; must end in .jsonl")
     text = (
-        "labels to estimate from: marks of a random sample of pairs, as exported from the page of "
-        "'adit report', or SOURCE_ID TAB TARGET_ID lines of all correct pairs (default: the "
-        "probabilities of the run)"
+        "labels to estimate from: marks of a random sample of 30 or more pairs, as exported from "
+        "the page of 'adit report', or SOURCE_ID TAB TARGET_ID lines of all correct pairs "
+        "(default: the probabilities of the run, which needs --score words)"
     )
     parser.add_argument("--known", type=place, metavar="FILE", help=text)
     text = (

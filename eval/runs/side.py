@@ -180,7 +180,10 @@ class Side:
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the row of each id, None if it is unknown or its record rejected.
 
-        A duplicate's id has the row of its first occurrence. A repeated id raises ValueError.
+        A duplicate's id has the row of its first occurrence. ``ids`` may have repeats.
+
+        Raises:
+            ValueError: Two records of the corpus have the same id.
         """
         self.check_ids()
         rows: dict[str, int] = {}
@@ -238,7 +241,11 @@ class Side:
         return self._lists_at(self._scope, positions)
 
     def means_at(self, positions: Rows) -> FloatArray:
-        """Return P > 0 positions' neighbourhood means, 0 without neighbours."""
+        """Return the mean cosine of neighbours at P > 0 positions, 0 if none.
+
+        The result is float64 (P,). The neighbours are those that margins use, which may differ from
+        those of ``neighbours_at``.
+        """
         return self._lists_at(self._margin_scope, positions).means()
 
     def _lists_at(self, scope: str, positions: Rows) -> Neighbours:

@@ -45,7 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_bucc_data(parser)
     add = parser.add_argument
-    text = "split (SPLIT in the files' names) that chooses the threshold (default: training)"
+    text = (
+        "split (SPLIT in the files' names) that chooses the threshold (default: training, or "
+        "another)"
+    )
     add("--tune", metavar="SPLIT", help=text)
     text = "split whose F1 by this threshold is measured (default: sample, or test, or another)"
     add("--test", metavar="SPLIT", help=text)

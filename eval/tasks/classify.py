@@ -96,14 +96,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reviews = "xx.train.tsv and xx.test.tsv of reviews (STARS TAB text, good above 3, bad below)"
     add_directory(parser, holds=f"{topics}, SIB-200's folders, MLDoc's files, or {reviews}")
     add = parser.add_argument
-    add("--train-lang", metavar="XX", help="language of DIR to train in (default: English)")
+    add(
+        "--train-lang",
+        metavar="XX",
+        help="language of DIR to train in (default: English, or the first)",
+    )
     add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")
     text = (
         "logistic: logistic regression; mlp: a hidden layer of 10 units; mlp-512: two layers of "
         "512 units (default: logistic)"
     )
     add("--classifier", choices=CLASSIFIERS, default="logistic", help=text)
-    text = "also train on 0 to 100%% of each language's own data, with and without --train-lang's"
+    text = (
+        "also measure classifiers trained on 0 to 100%% of each language's own data, alone and "
+        "with the data of --train-lang"
+    )
     add("--few-shot", action="store_true", help=text)
 
 

@@ -55,11 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_aligned_data(parser)
     add = parser.add_argument
-    text = "number of random samples, 1 or more; more make the figure exacter (default: 1000)"
+    text = "number of random samples, 1 or more; more give a more precise figure (default: 1000)"
     add("--samples", type=positive, default=1000, metavar="N", help=text)
-    text = "sentences per sample, 1 to the lines of a file (default: 10)"
+    text = (
+        "sentences per sample, 1 to the lines of a file; for neighbours, 12 or more (default: 10)"
+    )
     add("--sentences", type=positive, default=10, metavar="K", help=text)
-    text = "edge weights: cosine distances, or 1 to the 10 nearest sentences (default: distances)"
+    text = (
+        "edge weights: cosine distances, or 1 to the 10 nearest neighbours, among --sentences of "
+        "12 or more (default: distances)"
+    )
     add("--graph", choices=GRAPHS, default="distances", help=text)
 
 

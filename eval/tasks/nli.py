@@ -105,7 +105,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--head", type=Path, metavar="ENCODER", help=text)
     add("--train-lang", default="en", metavar="XX", help="language of --train (default: en)")
     add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")
-    text = "logistic: logistic regression; mlp: hidden layers of 512 and 384 units (default: mlp)"
+    text = (
+        "classifier to train on --train; logistic: logistic regression; mlp: hidden layers of 512 "
+        "and 384 units (default: mlp)"
+    )
     add("--classifier", choices=CLASSIFIERS, default="mlp", help=text)
     text = "also test premises in one language with hypotheses in another, for every two languages"
     add("--matrix", action="store_true", help=text)

@@ -70,13 +70,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "other sentences to search each translation among, 1 or more, or all (default: 999)"
     add("--others", type=_number_or_all, default=999, metavar="K", help=text)
     more = (
-        "file of more sentences of XX to search among, one per line, whose translations are not in "
-        "DIR"
+        "file of more sentences of XX, named as in DIR's files, to search among, one per line, "
+        "whose translations are not in DIR"
     )
     add_files_of_languages(parser, "--more", more)
     idf = (
         "instead of sentence vectors, compare means of word vectors, weighted by their inverse "
-        "document frequency in FILE, a sentence per line; pass one file for each language"
+        "document frequency in FILE, a sentence per line; pass one file for each language, also "
+        "for English, with XX as in the names of DIR's files; needs an encoder with word vectors"
     )
     add_files_of_languages(parser, "--idf", idf)
     text = "search by CSLS instead of cosine, which lowers sentences with many similar ones"

@@ -160,7 +160,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
     words = "more words of XX to search translations among, one per line, or a .vec file"
     add_files_of_languages(parser, "--vocabulary", words)
-    add_sides(parser, default="the languages in the file's name")
+    add_sides(
+        parser,
+        default="those that a file's name begins with, as de-en.txt; they also replace --lang",
+    )
 
 
 def prepare(args: argparse.Namespace) -> Suite:

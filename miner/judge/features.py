@@ -180,8 +180,8 @@ class RunStatistics:
         language: 0.9-quantile of these pairs' ``Texts.language``, at most 0. It is negative for a
             spelling that the language model does not know, such as romanised text.
         is_given: Whether the pairs were given, not mined.
-        scale: The factor that weights of the heavier side are divided by: ``weights`` if pairs were
-            mined with different word encoders, else 1.
+        scale: ``weights`` if pairs were mined with different word encoders, else 1. Source weights
+            are divided by it if it is above 1, else target weights are multiplied by it.
     """
 
     weights: float

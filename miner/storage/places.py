@@ -260,7 +260,10 @@ def remove_tree(folder: Place) -> None:
 
 
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
-    """Return files below a folder, if any, with their sizes in bytes."""
+    """Return all files below a folder, with their sizes in bytes.
+
+    A missing folder has none.
+    """
     if isinstance(folder, RemotePath):
         entries = folder._entries(recursive=True)
         return [(entry, info.size) for entry, info in entries if info.is_file]

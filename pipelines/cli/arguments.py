@@ -132,8 +132,8 @@ RATE_HELP = {
 }
 EMBED_HELP = {
     "--lang": "language of IN (a code such as uk or pt-BR; default: detected from a sample)",
-    "--vocab": "vocabulary file of a LASER encoder: .cvocab, .spm or .fcodes (default: the one in "
-    "the folder of the checkpoint)",
+    "--vocab": "vocabulary file of a LASER encoder: .fcodes of LASER1, .spm of LASER2, .cvocab of "
+    "LASER3 (default: the one in the folder of the checkpoint)",
     "--pretokenized": "lines contain a LASER encoder's subword tokens; blank lines are sentences",
     "--no-normalize": "keep the lengths of the encoder's vectors (default: length 1)",
     "--dtype": "number format of the output; float16 is half as large (default: float32)",

@@ -106,6 +106,8 @@ def pair_command(args: argparse.Namespace) -> int:
     from pipelines.run.steps import PAIRING
 
     check_writable(args.output)
+    for side, corpus in (("src", args.source), ("tgt", args.target)):
+        _is_documents(args, side, corpus)  # sets the formats
     sides = running.sides_of(args)
     check_files([side.path for side in sides if not side.path.is_dir()], args.output)
     with running.work_dir_of(args) as work_dir:

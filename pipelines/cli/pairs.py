@@ -172,7 +172,7 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
         pairs = pairs_of_corpora(args.source, args.target, formats)
     elif args.src_format or args.tgt_format:
         option = "--src-format" if args.src_format else "--tgt-format"
-        raise ValueError(f"{option} requires TGT; for a file of pairs, use --input-format")
+        raise ValueError(f"{option} requires TGT; omit it: the format of pairs is recognised")
     else:
         pairs = _open(args)
     in_order = args.score == TEXTS or (is_tsv and pairs.has_lines)

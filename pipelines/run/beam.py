@@ -25,6 +25,7 @@ from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     JobServerOptions,
     PipelineOptions,
+    PortableOptions,
     StandardOptions,
 )
 from apache_beam.pvalue import PCollection
@@ -261,7 +262,13 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
     handler = signal.getsignal(signal.SIGINT)
     try:
         result = pipeline.run()
-    except (grpc.RpcError, grpc.FutureTimeoutError, RuntimeError) as error:
+    except grpc.FutureTimeoutError as error:  # has no text
+        server = options.view_as(PortableOptions)
+        raise OSError(
+            f"the job server at {server.job_endpoint} did not answer within "
+            f"{server.job_server_timeout} s; check --job_endpoint, and that the server is running"
+        ) from error
+    except (grpc.RpcError, RuntimeError) as error:
         raise OSError(
             f"the engine rejected the job: {_first_line(error)}; check the options after --"
         ) from error
@@ -274,7 +281,10 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
     except RuntimeError as error:
         raise OSError(f"the engine ended the job: {_first_line(error)}; see its log") from error
     except grpc.RpcError as error:
-        raise OSError(f"the job server ended: {_first_line(error)}; see its log") from error
+        raise OSError(
+            f"the job server ended: {_first_line(error)}; rerun the command to resume, or start a "
+            "server of your own, whose log says more, and pass its --job_endpoint"
+        ) from error
     return result
 
 

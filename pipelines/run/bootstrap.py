@@ -24,6 +24,7 @@ from encoder.training.state import check_identity
 from miner.storage.artefacts import read_json
 from miner.storage.atomic import atomic_file, check_folder, write_text
 from miner.storage.documents.split import open_side
+from miner.storage.streams import split_compression
 from pipelines.making_options import BootstrapOptions
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
@@ -109,8 +110,9 @@ def _check_known(options: BootstrapOptions, known: Path) -> None:
         raise ValueError(f"--known {known}: file not found; check its path")
     name = "-".join(options.languages)
     if name not in known.name.split(".") or not PAIR.fullmatch(name):
+        suffixes = "".join(split_compression(known))
         raise ValueError(
-            f"{known}: name lacks the languages {name}; rename it to known.{name}.tsv.xz"
+            f"--known {known}: name lacks the languages {name}; rename it to known.{name}{suffixes}"
         )
 
 

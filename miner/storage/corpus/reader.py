@@ -246,8 +246,8 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
                 pairs[_pair(line)] = None
         except ValueError:
             raise CorpusError(
-                f"{path} line {number}: expected SOURCE TAB TARGET, maybe TAB NUMBER, not "
-                f"{line[:60]!r}"
+                f"{path} line {number}: expected SOURCE_DOCUMENT TAB TARGET_DOCUMENT, maybe TAB "
+                f"NUMBER, not {line[:60]!r}"
             ) from None
     if not pairs:
         raise CorpusError(f"{path}: contains no document pairs; expected SOURCE TAB TARGET lines")

@@ -41,7 +41,8 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
     """Divide the join of nearest cells into tiles.
 
     This first join finds lower bounds (floors) for the join of all cells. If the search needs none,
-    the result is one tile, without ``cells``. A missing or repeated shard raises ValueError.
+    the result is one tile, without ``cells``. ``shards`` are all of both sides, or ValueError says
+    that one is missing or repeated.
     """
     sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)

@@ -129,7 +129,7 @@ def test_rounds_end_where_no_more_is_found(
     ("options", "expected"),
     [
         (("--steps", "70"), "contains a bootstrap with steps 200, but this one has 70"),
-        (("--src-lang", "qaz"), "name lacks the languages qaz-qay"),
+        (("--src-lang", "qaz"), "lacks the languages qaz-qay; rename it to known.qaz-qay.tsv.xz"),
         (("--known", "none"), "none: file not found"),
         (("--known", "qax"), "name lacks the languages qax-qay"),
         (("--fdr", "2"), "--fdr 2.0: expected 0.0001 to 0.5"),

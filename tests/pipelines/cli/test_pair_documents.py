@@ -29,8 +29,10 @@ def folders(tmp_path: Path) -> list[Path]:
 
 def test_pairs_are_what_mining_takes(folders: list[Path], tmp_path: Path) -> None:
     pairs, out = tmp_path / "pairs.tsv", tmp_path / "out.tsv"
+    assert adit(["pair", *map(str, folders), "-o", str(out)]) == 0  # recognised as documents
     given = [*map(str, folders), "--input-format", "documents"]
     assert adit(["pair", *given, "-o", str(pairs)]) == 0
+    assert out.read_bytes() == pairs.read_bytes()
     assert sorted(read_document_pairs(pairs)) == [("0.txt", "2.txt"), ("2.txt", "0.txt")]
     scores = [float(line.split("\t")[2]) for line in pairs.read_text().splitlines()]
     assert scores == sorted(scores, reverse=True)

@@ -18,7 +18,9 @@ def test_pairs_are_read_once_and_in_order(tmp_path: Path) -> None:
 def test_other_lines_are_refused_by_number(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"a\tx\n\n" + line + b"\n")
-    with pytest.raises(CorpusError, match=r"pairs\.tsv line 3: expected SOURCE TAB TARGET, maybe"):
+    with pytest.raises(
+        CorpusError, match=r"pairs\.tsv line 3: expected SOURCE_DOCUMENT TAB TARGET"
+    ):
         read_document_pairs(path)
 
 
