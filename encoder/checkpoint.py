@@ -137,6 +137,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"encoder {folder}: {CONFIG} is not JSON; copy it again") from error
     format_name = config.get("format") if isinstance(config, dict) else None
+    if format_name is None:
+        raise ValueError(
+            f"encoder {folder}: {CONFIG} names no format of Adit; pass a folder that 'adit train' "
+            f"wrote, or st:{folder} for a model of sentence-transformers"
+        )
     if format_name not in FORMATS:
         raise ValueError(
             f"encoder {folder}: {CONFIG} has format {format_name!r}, but this version reads "
@@ -177,7 +182,7 @@ def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
     """
     path = folder / HEAD
     if not path.is_file():
-        raise ValueError(f"{folder}: has no {HEAD}; pass one of adit train --objective nli")
+        raise ValueError(f"{folder}: has no {HEAD}; pass a folder of adit train --objective nli")
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}

@@ -58,7 +58,10 @@ def parse_joined(spec: str) -> tuple[Weighted, ...]:
 def _parse_part(spec: str, part: str) -> Weighted:
     weight_text, star, name = part.rpartition("*")
     if not name:
-        raise ValueError(f"encoder {spec!r} has an empty part; write A+B, such as 0.5*mini+use")
+        raise ValueError(
+            f"encoder {spec!r} has an empty part, and is not a folder; write A+B, such as "
+            "0.5*mini+use, or check the path"
+        )
     if name == BEST:
         raise ValueError(f"encoder {spec!r}: {BEST} cannot be joined; write mini+use instead")
     try:

@@ -65,9 +65,12 @@ def _read_facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
     config = read_config(folder)
     teacher = config.get("facts", {}).get("teacher")
     if _digest(teacher) != _digest(encoder.name) or config["dim"] != encoder.dim:
+        place = f"it is in the folder of {encoder.name}"
+        if teacher is None:
+            raise ValueError(f"encoder {folder}: adds no languages, but {place}; move it elsewhere")
         raise ValueError(
-            f"encoder {folder}: adds languages to {teacher}, but is in the folder of "
-            f"{encoder.name}; move it to the former's"
+            f"encoder {folder}: adds languages to {teacher}, but {place}; move it into that of "
+            f"{teacher}"
         )
     return config["facts"]
 

@@ -223,12 +223,15 @@ def check_filter_languages(names: Sequence[str], languages: Sequence[str | None]
     if "language" not in names:
         return
     if None in languages:
-        raise ValueError("--filters language: unknown language; pass --src-lang and --tgt-lang")
+        raise ValueError(
+            "--filters language (also in web): unknown language; pass --src-lang and --tgt-lang"
+        )
     for code in languages:
         if known_label(code or "") is None:
             all_known = ", ".join(sorted(identifier().labels))
             raise ValueError(
-                f"--filters language: does not recognise {code!r}, only {all_known}; omit it"
+                f"--filters language (also in web): does not recognise {code!r}; name other "
+                f"filters (recognised are {all_known})"
             )
 
 

@@ -124,9 +124,15 @@ def _download_part(address: str, target: Path) -> Path:
             f"{address}: cannot be fetched ({cause}); check --url and the network, and rerun to "
             "resume"
         ) from error
-    if (received := part.stat().st_size) != size:
+    if (received := part.stat().st_size) < size:
         raise ValueError(
             f"{address}: download stopped after {received:,} of {size:,} bytes; rerun to resume"
+        )
+    if received > size:
+        part.unlink()
+        raise ValueError(
+            f"{address}: received {received:,} bytes of a file of {size:,}, and deleted them; "
+            "rerun to fetch it again"
         )
     return part
 
@@ -142,6 +148,6 @@ def _check_or_store_sum(path: Path, target: Path) -> None:
             stream.write(f"{digest}  {target.name}\n")
     elif known != digest:
         raise ValueError(
-            f"{target}: its SHA-256 is {digest}, and {sums} has {known}; "
-            "delete the file and fetch it again, or the line if the publisher changed the file"
+            f"{target}: its SHA-256 is {digest}, but {sums} has {known}; delete the file, if it is "
+            f"there, and fetch it again, or delete its line in {sums} if the publisher changed it"
         )

@@ -91,7 +91,7 @@ def _sizes(tensors: Tensors, name: str) -> tuple[int, ...]:
         raise ValueError(f"lacks the tensor {name}")
     shape = tuple(tensors[name].shape)
     if len(shape) != 2 or not all(shape):
-        raise ValueError(f"has {name} of shape {shape}; expected 2 axes")
+        raise ValueError(f"has {name} of shape {shape}; expected 2 axes, not empty")
     return shape
 
 
@@ -133,7 +133,10 @@ class Transformer(nn.Module):
         activation = _choice(config, "activation_fn", ACTIVATIONS)
         heads = read_setting(config, "encoder_attention_heads")
         if not isinstance(heads, int) or heads < 1 or self.dim % heads:
-            raise ValueError(f"has encoder_attention_heads {heads!r} for {self.dim} dimensions")
+            raise ValueError(
+                f"has encoder_attention_heads {heads!r} for {self.dim} dimensions, which they do "
+                "not divide"
+            )
         if self._pool is _first and not read_setting(config, "prepend_bos"):
             raise ValueError("is pooled at <s> (sentemb_criterion cls) but has no prepend_bos")
         self._dropout = dropout

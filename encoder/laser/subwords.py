@@ -197,7 +197,8 @@ def read_pieces(path: Path) -> Split:
         processor = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes() or b"\0")
     except RuntimeError as error:
         raise ValueError(
-            f"{path}: is not a SentencePiece model, or is damaged; copy it again"
+            f"{path}: is not a SentencePiece model, or is damaged; use the encoder's own .spm (or "
+            ".fcodes, for LASER1), or copy it again"
         ) from error
     # Pieces as text, because the vocabulary may have tokens that the model lacks.
     return partial(processor.encode, out_type=str, num_threads=thread_count())

@@ -60,7 +60,8 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
                     break
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{path} line {lines_read + 2}: not UTF-8 ({error.reason}); convert the file with iconv"
+            f"{path}: not UTF-8, in line {lines_read + 2} or soon after ({error.reason}); convert "
+            "the file with iconv"
         ) from error
     except FileNotFoundError as error:
         raise ValueError(f"{path}: file not found; check its path") from error
@@ -102,5 +103,8 @@ def _entry(path: Path, number: int, line: str, dim: int) -> tuple[str, Matrix]:
     if not word or len(row) != dim:
         raise ValueError(f"{path}:{number}: {line[:60]!r}; expected a word and {dim} numbers")
     if not np.isfinite(row).all():
-        raise ValueError(f"{path}:{number}: the vector of {word[:40]!r} is not finite; remove it")
+        raise ValueError(
+            f"{path}:{number}: the vector of {word[:40]!r} is not finite; remove this line, and "
+            "lower the number of words in line 1"
+        )
     return word, row

@@ -64,8 +64,8 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
     """
     if len(text) < 2 * count:
         raise ValueError(
-            f"--held-out {count}: {text.name} has too few pairs, {len(text)}; lower it, or use "
-            "more text"
+            f"--held-out {count}: {text.name} has too few pairs, {len(text)}, less than twice as "
+            "many; lower it, or use more text"
         )
     order = np.random.default_rng(seed).permutation(len(text))
     return text.take(np.sort(order[count:])), text.take(np.sort(order[:count]))

@@ -226,7 +226,8 @@ def check_shares(options: TrainingOptions) -> None:
     count, size = parallel.processes(), options.objective.batch_size
     if options.objective.in_tokens and size < count * (1 + LONGEST):
         raise ValueError(
-            f"--batch-size {size}: {count} processes need {count * (1 + LONGEST)} tokens or more"
+            f"--batch-size {size}: is in tokens for this objective; pass "
+            f"{count * (1 + LONGEST)} or more, {1 + LONGEST} per process"
         )
     if not options.objective.in_tokens and size % count:
         raise ValueError(f"--batch-size {size}: expected a multiple of the {count} processes")

@@ -164,7 +164,7 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     if not pairs:
         names_of_files = ", ".join(map(str, files))
         excluding = f"--exclude {','.join(sorted(exclude))} leaves no pair; exclude fewer corpora"
-        why = excluding if rows else "no sentence pairs; expected one per line"
+        why = excluding if rows else "no sentence pairs; add some, or move the file"
         raise ValueError(f"{names_of_files}: {why}")
     source, target, corpus = (list(column) for column in zip(*pairs, strict=True))
     excluded = exclude.intersection(row[2] for row in rows)
@@ -204,7 +204,7 @@ def _read_pairs(path: Path) -> Rows:
         if len(widths) > 1 or width > 3:
             raise ValueError(
                 f"{pair.place}: the number of columns is {width}; expected source, target and "
-                "corpus, or source and target, in each line"
+                "corpus, or source and target, and the same number in each line"
             )
         yield *pair.texts, pair.corpus or corpus
 
@@ -219,7 +219,8 @@ def read_sentences(name: str, files: Files) -> ParallelText:
     """
     lines = dict.fromkeys(line for path in files for line in read_lines(path) if line.strip())
     if not lines:
-        raise ValueError(f"{files[0].parent}: contains no sentences; expected one per line")
+        names_of_files = ", ".join(map(str, files))
+        raise ValueError(f"{names_of_files}: contains no sentences; expected one per line")
     return ParallelText(name=name, source=[*lines], target=[*lines], corpus=[name] * len(lines))
 
 

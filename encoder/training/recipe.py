@@ -92,7 +92,7 @@ def train_encoder(
             training.restore(tensors, state.step)
         except ValueError as error:
             raise ValueError(
-                f"{path}: {error}; pass another folder, or delete it to restart"
+                f"{path}: {error}; pass another folder, or delete this file to restart"
             ) from error
         task.prepare(model, pairs)
         logger.info("resuming after step %d", state.step)

@@ -63,7 +63,8 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
             state = State(identity=saved, tokenizer_model=model, tensors=tensors, **progress)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path}: is not a checkpoint of a training, or is damaged; delete it to restart"
+            f"{path}: is not a checkpoint of a training, or is damaged ({error}); delete it to "
+            "restart"
         ) from error
     check_identity(path.parent, saved, identity)
     return state
@@ -84,5 +85,5 @@ def check_identity(
         if saved.get(name) != expected.get(name):
             raise ValueError(
                 f"{folder}: contains {work} with {name} {saved.get(name)!r}, but this one has "
-                f"{expected.get(name)!r}; pass another folder, or delete it to restart"
+                f"{expected.get(name)!r}; pass another folder, or delete {folder} to restart"
             )

@@ -60,8 +60,8 @@ def why(args: argparse.Namespace) -> int:
         (row,) = side.rows_of([sentence_id])
         if row is None:
             raise ValueError(
-                f"{run.directory}: no {side.name} sentence with the id {sentence_id!r}; pass an id "
-                f"such as {side.first_id!r}"
+                f"{run.directory}: no usable {side.name} sentence with the id {sentence_id!r}; "
+                f"pass an id such as {side.first_id!r}, or look for it in the folder's rejected/"
             )
         rows.append(row)
     print_line(describe(run, explain(run, *rows)))
@@ -108,7 +108,8 @@ def calibrate(args: argparse.Namespace) -> int:
     run = open_run(args.directory)
     if not len(run.pairs):
         raise ValueError(
-            f"{args.directory}: the run wrote no pairs to calibrate; rerun its command with --all"
+            f"{args.directory}: the run wrote no pairs to calibrate; rerun its command with --all, "
+            "without --threshold, --fdr and --filters"
         )
     if args.known:
         estimates = calibration.estimates_from_marks(run, calibration.read_labels(args.known, run))

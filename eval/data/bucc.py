@@ -76,7 +76,7 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
             )
         texts.append(text)
     if not texts:
-        raise ValueError(f"{path}: no sentences; expected ID TAB sentence lines")
+        raise ValueError(f"{path}: no sentences; expected ID TAB sentence lines, or records")
     return Sentences(ids=list(lines), texts=texts)
 
 

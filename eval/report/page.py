@@ -36,7 +36,8 @@ def render(run: Run, gold: Gold | None = None) -> str:
     """
     if not len(run.pairs):
         raise ValueError(
-            f"{run.directory}: the run wrote no pairs to report; rerun its command with --all"
+            f"{run.directory}: the run wrote no pairs to report; rerun its command with --all, "
+            "without --threshold, --fdr and --filters"
         )
     quality = sections.assess(run)
     return load_template("report.html").render(

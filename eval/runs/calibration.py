@@ -192,8 +192,8 @@ def estimates_from_marks(run: Run, labelled: LabelledPairs) -> Estimates:
     count, scores = len(labelled.positions), run.pairs.score
     if count < MIN_MARKS:
         raise ValueError(
-            f"--known: too few marked pairs, {count}, to estimate error rates; mark {MIN_MARKS} or "
-            "more random pairs of the run"
+            f"--known: too few labelled pairs of this run, {count}, to estimate error rates; mark "
+            f"{MIN_MARKS} or more random pairs of the run"
         )
     if run.probabilities is None:
         odds, prior = (scores - scores.mean()) / (scores.std() or 1.0), WIDE_PRIOR_PRECISION
@@ -248,8 +248,8 @@ def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float 
     kept = len(estimates.scores) if fdr is None else estimates.kept(fdr)
     if not kept:
         raise ValueError(
-            f"--fdr {fdr}: the lowest estimated error rate of any threshold is "
-            f"{estimates.rates[0]:.3f}; increase --fdr"
+            f"--fdr {fdr:g}: the lowest estimated error rate of any threshold is "
+            f"{estimates.rates[0]:.4g}; increase --fdr"
         )
     figures = estimates.scores, estimates.probabilities, estimates.rates
     is_merged = run.options.get("alignment") == MONOTONE

@@ -243,8 +243,8 @@ class Side:
     def means_at(self, positions: Rows) -> FloatArray:
         """Return the mean cosine of neighbours at P > 0 positions, 0 if none.
 
-        The result is float64 (P,). The neighbours are those that margins use, which may differ from
-        those of ``neighbours_at``.
+        The result is float64 (P,). Margins use these neighbours, and ``neighbours_at`` may
+        return others.
         """
         return self._lists_at(self._margin_scope, positions).means()
 

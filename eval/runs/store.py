@@ -246,7 +246,9 @@ def open_run(directory: Place) -> Run:
     """
     work = WorkFolder(directory)
     if not work.summary.is_file():
-        problem = "contains no finished run" if directory.is_dir() else "folder not found"
+        problem = "is a file" if directory.exists() else "folder not found"
+        if directory.is_dir():
+            problem = "contains no finished run"
         raise ValueError(f"{directory}: {problem}; pass the --work-dir of a finished run")
     summary = read_json(work.summary)
     if "written" not in summary:

@@ -163,7 +163,11 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 
 def _check_classifier(args: argparse.Namespace) -> None:
-    """Check that there is one way to get a classifier of the encoder's vectors."""
+    """Check that options name one classifier, of the encoder's vectors.
+
+    Raises:
+        ValueError: They do not.
+    """
     if (args.head is None) != bool(args.train):
         if args.head:
             raise ValueError("--head conflicts with --train; omit one of them")

@@ -98,10 +98,12 @@ def prepare(args: argparse.Namespace) -> Suite:
     sets = {name: parts for name, parts in loaded.items() if parts}
     folders = ", ".join(map(str, args.directories))
     if missing := [name for name in args.set or () if name not in sets]:
-        raise ValueError(f"{folders}: lacks {', '.join(missing)}; omit it, or pass its folder")
+        raise ValueError(
+            f"{folders}: lacks {', '.join(missing)}; omit it from --set, or pass its folder"
+        )
     if not sets:
         raise ValueError(
-            f"{folders}: contains no set of SentEval; pass a folder with {', '.join(NAMES)}"
+            f"{folders}: contains no set of SentEval; pass a folder with some of {', '.join(NAMES)}"
         )
     classifier = CLASSIFIERS[args.classifier]()
 
@@ -172,7 +174,9 @@ def _read_trec(path: Path) -> Examples:
     rows = [line.partition(" ") for line in _lines(path) or [""]]
     for number, (label, _, _) in enumerate(rows, start=1):
         if ":" not in label:
-            raise ValueError(f"{path} line {number}: expected NUM:count or so, not {label[:60]!r}")
+            raise ValueError(
+                f"{path} line {number}: expected a label such as NUM:count, not {label[:60]!r}"
+            )
     labels, _, questions = zip(*rows, strict=True)
     return Examples(labels=labels, sides=(questions,), files=[path])
 

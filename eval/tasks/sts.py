@@ -44,7 +44,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     scores = {path: examples.scores() for path, examples in pairs.items()}
     for path, values in scores.items():
         if len(set(values.tolist())) < 2:
-            raise ValueError(f"{path}: all scores are {values[0]:g}; use 2 or more scores")
+            raise ValueError(f"{path}: all scores are {values[0]:g}; pass different ones")
     requested = languages_of_sides(args)
     languages = {path: requested or _detect(path, file.sides) for path, file in pairs.items()}
 
@@ -65,7 +65,7 @@ def _detect(path: Path, sides: Sequence[Sequence[str]]) -> tuple[str, str]:
     codes = [seen_language(side) for side in sides]
     if None in codes:
         raise ValueError(
-            f"{path}: the language of sentence {1 + codes.index(None)} of the pairs was not "
-            "recognised; pass --lang XX YY"
+            f"{path}: the language of the {('first', 'second')[codes.index(None)]} sentences was "
+            "not recognised; pass --lang XX YY"
         )
     return str(codes[0]), str(codes[1])

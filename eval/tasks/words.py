@@ -96,12 +96,14 @@ def _dictionary(path: Path, rows: Rows) -> WordPairs:
     match = _LANGUAGES.match(path.name)
     if not match or match[2] is None:
         raise ValueError(
-            f"{path}: name does not begin with the dictionary's languages; rename it as de-en.txt"
+            f"{path}: name does not begin with the dictionary's languages; rename it as de-en.txt, "
+            "or, if its pairs have scores, name their column 'Human (mean)'"
         )
     for number, row in enumerate(rows, start=1):
         if len(row) < 2:
             raise ValueError(
-                f"{path} line {number}: expected a word and its translation, not {row}"
+                f"{path} line {number}: expected a word and its translation, not "
+                f"{' '.join(row)[:60]!r}"
             )
     kinds = [row[2] if len(row) > 2 else "" for row in rows]
     pairs = [(row[0], row[1]) for row in rows]
@@ -162,7 +164,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_files_of_languages(parser, "--vocabulary", words)
     add_sides(
         parser,
-        default="those that a file's name begins with, as de-en.txt; they also replace --lang",
+        default="the languages in the file's name, as de-en.txt, which replace --lang",
     )
 
 
@@ -180,7 +182,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     if unknown := sorted(more.keys() - vocabularies.keys()):
         raise ValueError(
             f"--vocabulary {unknown[0]}=...: the dictionaries are only of "
-            f"{', '.join(vocabularies) or 'no language'}; add one, or omit this --vocabulary"
+            f"{', '.join(vocabularies) or 'no language'}; pass a dictionary of {unknown[0]}, or "
+            "omit this --vocabulary"
         )
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -119,7 +119,8 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     refusal = f"--index {factory!r}: cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):
         raise ValueError(
-            f"{refusal}, fewer than its {cells_of(index)} cells; use fewer cells, or --index exact"
+            f"{refusal}, fewer than the {cells_of(index)} centroids of its cells or codes; use "
+            "fewer cells, codes of fewer bits (such as PQ8x4), or --index exact"
         )
     parts = list(_parts(index))  # a list keeps them alive: transforms don't own quantisers
     for part in parts:

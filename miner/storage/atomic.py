@@ -103,7 +103,10 @@ def check_writable(path: AnyPath) -> None:
         return
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
-        raise OutputError(f"{os.fspath(path)}: folder not found: {folder}; create it first")
+        problem = f"folder not found: {folder}; create it first"
+        if folder.exists():
+            problem = f"{folder} is a file; name a path in a folder"
+        raise OutputError(f"{os.fspath(path)}: {problem}")
     # os.access knows nothing of quotas, and root passes all its checks.
     with atomic_file(path, is_probe=True):
         pass

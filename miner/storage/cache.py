@@ -46,7 +46,7 @@ def shared_folder() -> Path:
     folder = Path(variable or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)
-    state, remedy = folder.lstat(), f"set {FOLDER} to a folder that you own"
+    state, remedy = folder.lstat(), f"set {FOLDER} to a folder that you own, not a link"
     if not stat.S_ISDIR(state.st_mode):
         raise PermissionError(f"{folder}: is a link, or not a folder; {remedy}")
     if state.st_uid != os.getuid():

@@ -172,7 +172,7 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
         pairs = pairs_of_corpora(args.source, args.target, formats)
     elif args.src_format or args.tgt_format:
         option = "--src-format" if args.src_format else "--tgt-format"
-        raise ValueError(f"{option} requires TGT; omit it: the format of pairs is recognised")
+        raise ValueError(f"{option} requires TGT; omit {option}: the format of pairs is recognised")
     else:
         pairs = _open(args)
     in_order = args.score == TEXTS or (is_tsv and pairs.has_lines)
@@ -185,7 +185,10 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
     if args.order == AS_INPUT and args.top is not None:
         raise ValueError("--top conflicts with --order input; add --order score")
     if args.order == AS_INPUT and args.unmatched_words:
-        raise ValueError("--unmatched-words conflicts with --order input; name an output in .jsonl")
+        raise ValueError(
+            "--unmatched-words conflicts with --order input; pass --order score, and an output in "
+            ".jsonl"
+        )
     return pairs
 
 

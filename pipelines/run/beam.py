@@ -270,7 +270,8 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
         ) from error
     except (grpc.RpcError, RuntimeError) as error:
         raise OSError(
-            f"the engine rejected the job: {_first_line(error)}; check the options after --"
+            f"the engine did not start the job: {_first_line(error)}; check the options after --, "
+            "and that Java is installed for Flink and Spark"
         ) from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)  # Beam's own would end the job server at once

@@ -109,7 +109,12 @@ def _check_known(options: BootstrapOptions, known: Path) -> None:
     if not known.is_file():
         raise ValueError(f"--known {known}: file not found; check its path")
     name = "-".join(options.languages)
-    if name not in known.name.split(".") or not PAIR.fullmatch(name):
+    if not PAIR.fullmatch(name):
+        raise ValueError(
+            f"--known {known}: cannot be used with the languages {name}, because one has a hyphen; "
+            "pass a code without script or region, such as zh, or omit --known"
+        )
+    if name not in known.name.split("."):
         suffixes = "".join(split_compression(known))
         raise ValueError(
             f"--known {known}: name lacks the languages {name}; rename it to known.{name}{suffixes}"
@@ -171,11 +176,11 @@ def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
     best = mined_pairs.slice(0, math.ceil(share * len(mined_pairs)))
     pairs = zip(*(column.to_pylist() for column in best.columns), strict=True)
     usable = [source != target and not _is_held_out(source) for source, target in pairs]
-    best = best.filter(pa.array(usable, pa.bool_()))
+    count, best = len(best), best.filter(pa.array(usable, pa.bool_()))
     if not len(best):
         raise ValueError(
-            f"{mined}: {len(mined_pairs):,} pairs, none usable for training (sides are equal, or "
-            "held out); use other text, or another encoder"
+            f"{mined}: of the best {count:,} of {len(mined_pairs):,} pairs, none usable for "
+            "training (sides are equal, or held out); use other text, or another encoder"
         )
     best = best.append_column("corpus", pa.array(["mined"] * len(best)))
     with atomic_file(kept) as temporary:

@@ -106,8 +106,8 @@ def _read_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[I
     rows = [(own[one], other[two]) for one, two, *_ in lines if one in own and two in other]
     if not rows:
         raise ValueError(
-            f"{path}: no pair of words has vectors on both sides; write words in lower case, "
-            "source words first"
+            f"{path}: no pair of words has vectors on both sides; put source words first, and "
+            "write words as in the .vec files, or in lower case for text"
         )
     one, two = np.array(rows, dtype=np.int64).T
     return one, two

@@ -213,7 +213,7 @@ def _system_lock(path: Path) -> Iterator[None]:
             _acquire(lock)
         except BlockingIOError:
             raise ValueError(
-                f"--work-dir {work_dir}: another run is using it; wait, or pass another folder"
+                f"{work_dir}: another run is using this work folder; wait, or pass another folder"
             ) from None
         except OSError as error:
             logger.warning(
@@ -239,8 +239,8 @@ def _acquire(lock: TextIO) -> None:
 def _renewed_lock(lock: RemotePath) -> Iterator[None]:
     if _is_held(lock):
         raise ValueError(
-            f"--work-dir {lock.parent}: another run is using it; wait, pass another folder, "
-            f"or delete {lock} if no run is using it"
+            f"{lock.parent}: another run is using this work folder; wait, pass another folder, or "
+            f"delete {lock} if no run is using it"
         )
     _write_lock(lock)
     ended = threading.Event()

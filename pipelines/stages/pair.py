@@ -109,8 +109,9 @@ def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence
         pairs = pair_sides(source, target, threshold=options.document_threshold)
         if not len(pairs):
             raise ValueError(
-                f"{options.source.path}: no document matches a document of {options.target.path}; "
-                "pass translated documents, or mine with --scope corpus or your own list"
+                f"{options.source.path}: no document matches a document of {options.target.path} "
+                f"with a score of {options.document_threshold:g} or more; pass translated "
+                "documents, lower --threshold of 'adit pair', or use 'adit mine --scope corpus'"
             )
         with draft.file(DOCUMENT_PAIRS) as path:
             path.write_text("".join(_lines(source, target, pairs)), encoding="utf-8")

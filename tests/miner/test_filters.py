@@ -154,7 +154,7 @@ def test_reasons() -> None:
         (
             ("language",),
             ("de", "klingon"),
-            "--filters language: does not recognise 'klingon', only ace",
+            r"--filters language \(also in web\): does not recognise 'klingon'; name other",
         ),
     ],
 )

@@ -187,7 +187,7 @@ def test_raw_embeddings_need_the_right_dim(world: World, run: list[str], refused
         ("folder.tsv", "is a folder; pass a file in it"),
         ("out.csv", "unknown output format; use one of .tsv"),
         ("out", "unknown output format"),
-        ("src.txt/out.tsv", "folder not found:"),
+        ("src.txt/out.tsv", "src.txt is a file; name a path in a folder"),
     ],
 )
 def test_outputs(

@@ -292,8 +292,8 @@ def test_a_table_of_all_languages(folder: Path, tmp_path: Path, ending: str, min
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--pairs", "de-xx"], "--pairs de-xx: is not a pair of de, en, fr, zh; write pairs as"),
-        (["--pairs", "de-de"], "--pairs de-de: is not a pair of"),
+        (["--pairs", "de-xx"], "--pairs 'de-xx': is not a pair of de, en, fr, zh; write"),
+        (["--pairs", "de-de"], "--pairs 'de-de': is not a pair of"),
         (["--pairs", "de-en,en-de"], "--pairs en-de: is given twice"),
         (["--format", "doc"], "de-en.doc: unknown output format"),
         (["--src-lang", "de"], "--src-lang conflicts with --languages"),

@@ -180,10 +180,10 @@ def test_one_run_at_a_time(
 
     monkeypatch.setattr("time.time", lambda: 10_000.0)
     hold("another", 1, 9_950.0)
-    assert f"--work-dir {s3.told('work')}: another run is using it" in refused(run, capsys)
+    assert f"{s3.told('work')}: another run is using this work folder" in refused(run, capsys)
     assert mine_corpus(["clean", s3.uri("work")]) == 2
     hold(socket.gethostname(), 1, 9_950.0)
-    assert "another run is using it" in refused(run, capsys)
+    assert "another run is using this work folder" in refused(run, capsys)
     monkeypatch.undo()
 
 
@@ -199,7 +199,10 @@ def test_a_killed_run_keeps_nobody_out(s3: S3, host: str, process: int, age: flo
     assert not is_locked(work_dir)
     with exclusive_run(work_dir):
         assert is_locked(work_dir)
-        with pytest.raises(ValueError, match="another run is using it"), exclusive_run(work_dir):
+        with (
+            pytest.raises(ValueError, match="another run is using this work folder"),
+            exclusive_run(work_dir),
+        ):
             pass
     assert s3.names("work") == set()
 

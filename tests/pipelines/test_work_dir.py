@@ -258,7 +258,7 @@ def test_one_run_at_a_time(world: World, capsys: pytest.CaptureFixture[str]) -> 
     with (work_dir / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert mine_corpus(run) == 2
-    expected = f"mine-corpus: error: --work-dir {work_dir}: another run is using it"
+    expected = f"mine-corpus: error: {work_dir}: another run is using this work folder"
     assert capsys.readouterr().err.startswith(expected)
     assert not world.path("out.jsonl").exists()
     assert mine_corpus(run) == 0

@@ -46,8 +46,8 @@ class Bag(Model):
         """
         if not isinstance(encoder, BagEncoder) or encoder.scheme != SCHEME:
             raise ValueError(
-                f"--start: {encoder.name} is not a bag of this version's 'adit train'; pass such "
-                "an encoder, or another --architecture"
+                f"--start: {encoder.name} is not a bag that 'adit train' of this version wrote; "
+                "pass such an encoder, or, for a network, its own --architecture"
             )
         rows = encoder.rows()
         if rows.shape != self.table.shape:

@@ -103,7 +103,7 @@ class Network(Model):
         if not isinstance(encoder, trained.TrainedNetwork):
             raise ValueError(
                 f"--start: {encoder.name} is not a network of 'adit train'; pass such an encoder, "
-                "or --architecture bag"
+                "or, for a bag of this version, --architecture bag"
             )
         weights = encoder.weights()
         sides = self.network.state_dict(), weights
@@ -112,8 +112,9 @@ class Network(Model):
         )
         if own_shapes != base_shapes:
             raise ValueError(
-                f"--start: {encoder.name} has other layers than the new encoder; pass the former's "
-                "--architecture, --dim, --layers and, for a bilstm, --word-dim"
+                f"--start: {encoder.name} has other layers than the new encoder; pass its "
+                "--architecture, --dim, --layers and, for a bilstm, --word-dim, and omit "
+                "--ngram-rows"
             )
         self.network.load_state_dict(weights)
 

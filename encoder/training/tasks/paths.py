@@ -57,8 +57,8 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
         }
         if not ways:
             raise ValueError(
-                f"--sources {count}: of the languages {', '.join(languages)}, none is left in "
-                "--targets; lower it, or add targets"
+                f"--sources {count}: the text is in {len(languages)} languages only "
+                f"({', '.join(languages)}), and one must be left as a target; lower it"
             )
         for sources, targets in ways.items():
             paths["+".join(sources)] = Path(

@@ -32,7 +32,7 @@ class Translation(Task):
             if not self._directions(text.name):
                 raise ValueError(
                     f"--targets {','.join(self._targets)}: contains neither language of the text "
-                    f"{text.name}; add one of them, or omit {text.name} from --pairs"
+                    f"{text.name}; add one of them, or choose other texts with --pairs"
                 )
         self.decoder = Decoder(setting, languages=len(self._targets), hidden=options.decoder_dim)
 

@@ -236,8 +236,8 @@ def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str
         pair = names.get(name) or next(filter(None, map(by_tags.get, _parse_pairs(name))), None)
         if pair is None:
             raise ValueError(
-                f"--pairs {name}: is not a pair of {', '.join(sorted(languages))}; write pairs as "
-                "de-en,fr-en, or all"
+                f"--pairs {name!r}: is not a pair of {', '.join(sorted(languages))}; write pairs "
+                "as de-en,fr-en, or all"
             )
         if {*pair} in [{*other} for other in pairs]:
             raise ValueError(f"--pairs {name}: is given twice; pass each language pair once")

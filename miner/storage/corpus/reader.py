@@ -111,6 +111,11 @@ def open_corpus(
     else:
         batches = _read_text(path, chosen, first_row, is_given=input_format != "auto")
     first = next(batches, None)
+    if first is None and chosen == "documents":
+        raise CorpusError(
+            f"{path}: contains no documents; pass text, web pages, an archive of them (WARC, WET), "
+            "or a dump of MediaWiki with articles"
+        )
     if first is None:
         raise CorpusError(f"{path}: is empty; pass a corpus with at least one sentence")
     return chain([first], batches)

@@ -217,7 +217,9 @@ def _read_dump(path: AnyPath) -> Iterator[RawDocument]:
             while element.getprevious() is not None:  # otherwise the tree grows with the file
                 del element.getparent()[0]
     except etree.XMLSyntaxError as error:
-        raise CorpusError(f"{path}: is not a whole XML file ({error}); fetch it again") from error
+        raise CorpusError(
+            f"{path}: is cut off or not valid XML ({error}); fetch it again, or correct it"
+        ) from error
 
 
 def read_article(title: str, text: str) -> Document:

@@ -38,8 +38,8 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
     ]
     if len(file_pairs) != 1:
         raise CorpusError(
-            f"{path}: is a zip archive without one pair of files such as NAME.de-en.de and "
-            "NAME.de-en.en; unpack it"
+            f"{path}: is a zip archive with {len(file_pairs)} pairs of files such as NAME.de-en.de "
+            "and NAME.de-en.en, expected 1; unpack it, and pass two of its files"
         )
     [(code, other, first, second)] = file_pairs
     if languages[0] and languages[0] == language_of(other):
@@ -71,7 +71,8 @@ def _archive(path: Place) -> Iterator[zipfile.ZipFile]:
     except (CorpusError, PlaceError):  # not damage
         raise
     except (zipfile.BadZipFile, *DAMAGE_ERRORS) as error:
-        raise CorpusError(f"{path}: is not a whole zip file ({error}); fetch it again") from error
+        why = str(error) or "it ends too early"
+        raise CorpusError(f"{path}: is not a whole zip file ({why}); fetch it again") from error
     except RuntimeError as error:  # encrypted, or of another compression
         raise CorpusError(
             f"{path}: cannot be unpacked here ({error}); unpack it with another program"
@@ -107,8 +108,8 @@ def pairs_of_sides(
         if None in lines:
             short, long = files if lines[0] is None else reversed(files)
             raise CorpusError(
-                f"{short}: ends after line {number - 1:,}, but {long} has more; pass files whose "
-                "lines i translate each other"
+                f"{short}: ends after line {number - 1:,}, but {long} has more; pass files with "
+                "as many lines, each the translation of the same line of the other file"
             )
         texts = lines[0][0], lines[1][0]
         problems = [(file, why) for file, (_, why) in zip(files, lines, strict=True)]

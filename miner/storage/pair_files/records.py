@@ -91,6 +91,8 @@ def _fields(
     # The names of source and target, and of the field around them or "".
     nested = NESTED if isinstance(record.get(NESTED), dict) else ""
     known = [*(record[nested] if nested else record)]
+    if not known:
+        raise CorpusError(f"{path}: its first record has no fields; correct or remove it")
     if columns:
         if len(columns) != 2:
             raise CorpusError(
@@ -173,7 +175,7 @@ def _number(record: Mapping[str, Any], name: str) -> float | None:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
     if name == "score" and value is not None:
-        raise CorpusError(f"{name} {value!r} is not a number")
+        raise CorpusError(f"{name} {repr(value)[:60]} is not a number, or too large")
     return None
 
 
@@ -185,9 +187,9 @@ def _ids(record: Mapping[str, Any], side: str) -> Ids | None:
     duplicates = record.get(f"{side}_duplicates") or []
     for name, value in (("duplicates", duplicates), ("ids", merged or [])):
         if not isinstance(value, list):
-            raise CorpusError(f"{side}_{name} must be a list of ids, not {value!r}")
+            raise CorpusError(f"{side}_{name} must be a list of ids, not {repr(value)[:60]}")
     names = [own] if merged is None else merged
     for one in (*names, *duplicates):
         if not isinstance(one, str | int) or isinstance(one, bool):
-            raise CorpusError(f"the {side} id {one!r} is not a string or an integer")
+            raise CorpusError(f"the {side} id {repr(one)[:60]} is not a string or an integer")
     return tuple(str(one).strip() for one in (*names, *duplicates))

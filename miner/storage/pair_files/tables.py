@@ -163,7 +163,7 @@ def _guessed(path: Place, rows: Sequence[Sequence[str]], header: Sequence[str]) 
     named = f" or their names ({', '.join(header)})" if header else ""
     raise CorpusError(
         f"{path}: {looks}; pass the numbers of the source and target columns{named}, such as "
-        f"--columns {width - 1},{width}"
+        f"--columns {width - 1},{width} (of adit convert or rate)"
     )
 
 
@@ -210,7 +210,8 @@ def _read_csv(path: Place, columns: Columns) -> Iterator[FilePair]:
                 yield _pair(f"{path} record {number}", cells, columns, problem)
     except csv.Error as error:
         raise CorpusError(
-            f"{path} record {number + 1}: not CSV ({error}); check its quotes"
+            f"{path} record {number + 1}: not CSV ({error}); close its quotes, and remove "
+            "carriage returns in cells"
         ) from error
 
 

@@ -48,12 +48,13 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
     if len(order) > 2 and None in given:
         raise CorpusError(
             f"{path}: has the languages {', '.join(tags.values())}; choose two with --src-lang and "
-            "--tgt-lang"
+            "--tgt-lang (of adit convert or rate)"
         )
     if len(order) == 1 or (not order and None in given):
         raise CorpusError(
-            f"{path}: its first {SAMPLED_UNITS} units are in {' '.join(tags.values()) or 'no'} "
-            "language; pass TMX with two languages"
+            f"{path}: its first {SAMPLED_UNITS} units have "
+            f"{f'text in {tag} only' if (tag := ' '.join(tags.values())) else 'no language'}; pass "
+            "TMX with two languages"
         )
     chosen = tuple(code or free.pop(0) for code in given)
     shown = tuple(tags.get(code, code) for code in chosen)
@@ -91,7 +92,9 @@ def _units(path: Place) -> Iterator[tuple[str, ElementTree.Element]]:
                 if body is not None:
                     body.clear()  # or the tree grows with the file
     except ElementTree.ParseError as error:
-        raise CorpusError(f"{path}: is not a whole TMX file ({error}); fetch it again") from error
+        raise CorpusError(
+            f"{path}: is cut off or not valid XML ({error}); fetch it again, or correct it"
+        ) from error
 
 
 def _events(path: Place) -> Iterator[Any]:

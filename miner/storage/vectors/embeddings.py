@@ -270,5 +270,6 @@ def _raw_layout(
         f"{size / (dim * dtype.itemsize):.10g} rows of {dim} {dtype.name}" for dtype in _RAW_DTYPES
     )
     raise EmbeddingsError(
-        f"{name}: {size} bytes are {contents}, but {corpus} has {rows} lines; check --dim{fits}"
+        f"{name}: {size} bytes are {contents}, but {corpus} has {rows} lines; check --dim{fits}, "
+        "or pass vectors of this corpus"
     )

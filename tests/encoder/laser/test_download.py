@@ -124,7 +124,7 @@ def test_other_content_than_the_checksum_says(server: Server, tmp_path: Path) ->
     (tmp_path / CHECKSUMS).unlink()
     path = fetch_laser("wo", tmp_path, publisher=server.url)
     path.write_bytes(b"damaged")
-    with pytest.raises(ValueError, match="delete the file and fetch it again"):
+    with pytest.raises(ValueError, match="delete the file, if it is there, and fetch it again"):
         fetch_laser("wo", tmp_path, publisher=server.url, offline=True)
 
 

@@ -51,7 +51,7 @@ def test_repeated_and_zero_words_are_left_out_with_one_line(
         (b"1 2\n 1 2\n", "expected a word and 2 numbers"),
         (b"1 2\na 1 nan\n", "the vector of 'a' is not finite"),
         (b"1 2\na 1e99 1\n", "the vector of 'a' is not finite"),
-        (b"1 2\n\xff 1 2\n", "a.vec line 2: not UTF-8"),
+        (b"1 2\n\xff 1 2\n", "a.vec: not UTF-8, in line 2 or soon after"),
         (b"1 2\na 0 0\n", "no word has a vector"),
         (b"0 2\n", "no word has a vector"),
     ],

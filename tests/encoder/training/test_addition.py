@@ -128,7 +128,7 @@ def test_it_is_not_added_to_another_encoder(place: Path, both: Path, tmp_path: P
     other = tmp_path / "other"
     assert train_encoder([str(place / "xx-yy"), "-o", str(other), *SMALL, "--seed", "2"]) == 0
     shutil.copytree(both / MORE, other / MORE)
-    with pytest.raises(ValueError, match=r"other/more: adds languages to both@\w+, but is in"):
+    with pytest.raises(ValueError, match=r"other/more: adds languages to both@\w+, but it is in"):
         load_encoder(str(other))
 
 

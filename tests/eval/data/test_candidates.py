@@ -210,7 +210,7 @@ def test_units_of_a_translation_memory(tmp_path: Path) -> None:
         ("Ja & nein", "Yes"),
     ]
     path.write_text(UNITS[:-20], encoding="utf-8")
-    with pytest.raises(ValueError, match=r"a.tmx: is not a whole TMX file \("):
+    with pytest.raises(ValueError, match=r"a.tmx: is cut off or not valid XML \("):
         read_candidates(path, sides)
 
 

@@ -99,11 +99,11 @@ def test_a_repeated_sentence_has_several_ids(
     [
         (
             ("nobody", "en-again"),
-            "no source sentence with the id 'nobody'; pass an id such as 'de-000000001'",
+            "no usable source sentence with the id 'nobody'; pass an id such as 'de-000000001'",
         ),
         (
             ("de-again", "nobody"),
-            "no target sentence with the id 'nobody'; pass an id such as 'en-000000001'",
+            "no usable target sentence with the id 'nobody'; pass an id such as 'en-000000001'",
         ),
         (("de-none", "en-again"), "'de-none' has no vector, so it was not searched"),
     ],

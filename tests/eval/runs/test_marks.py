@@ -120,7 +120,7 @@ def test_calibrate(run: Run, finished_run: Path, tmp_path: Path, capsys: Capture
         ("a\tb\tgood\n", "line 1: expected SOURCE_ID TAB TARGET_ID TAB right (or wrong), not 'a"),
         ("a\tb\tright\nc\n", "line 2: expected"),
         ("a\tb\tright\n", "no marked pair, such as 'a' and 'b', is a pair of the run"),
-        ("few", "too few marked pairs, 29, to estimate error rates; mark 30"),
+        ("few", "too few labelled pairs of this run, 29, to estimate error rates; mark 30"),
     ],
 )
 def test_bad_marks(

@@ -239,7 +239,7 @@ def test_the_languages_of_scored_pairs_are_seen_or_given(
     monkeypatch.setattr("eval.tasks.sts.seen_language", lambda texts: None)
     assert eval_encoder(["sts", str(path)]) == 2
     assert (
-        "the language of sentence 1 of the pairs was not recognised; pass --lang"
+        "the language of the first sentences was not recognised; pass --lang"
         in capsys.readouterr().err
     )
 
@@ -264,10 +264,10 @@ def test_words_of_a_language_without_a_dictionary_are_refused(
     assert (
         "--vocabulary it=...: the dictionaries are only of de, en" in told and told.count("\n") == 1
     )
-    assert "only of de, en; add one" in told
+    assert "only of de, en; pass a" in told
 
 
 def test_equal_scores_correlate_with_nothing(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "pairs.tsv", [(1, "a", "b"), (1, "c", "d")])
     assert eval_encoder(["sts", str(tmp_path / "pairs.tsv")]) == 2
-    assert "pairs.tsv: all scores are 1; use 2 or more" in capsys.readouterr().err
+    assert "pairs.tsv: all scores are 1; pass different ones" in capsys.readouterr().err

@@ -142,7 +142,7 @@ def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured)
     ("name", "arguments", "message"),
     [
         ("sick.en-nl-pt-ja.tsv", ("senteval",), "no column label, relatedness, split; expected"),
-        ("TREC/TREC_10.label", ("senteval",), "line 1: expected NUM:count or so, not ''"),
+        ("TREC/TREC_10.label", ("senteval",), "line 1: expected a label such as NUM:count, not ''"),
         ("xnli.test.tsv", ("nli", "--train", "x"), "line 1: no column language, gold_label"),
     ],
 )
@@ -197,7 +197,7 @@ def test_malformed_sets(
 
 
 def test_no_sets(tmp_path: Path, capsys: Captured) -> None:
-    assert "contains no set of SentEval; pass a folder with MR, CR" in refused(
+    assert "contains no set of SentEval; pass a folder with some of MR, CR" in refused(
         capsys, "senteval", tmp_path
     )
     write(tmp_path / "MR.tsv", labelled(20))

@@ -177,9 +177,9 @@ def test_any_text_is_an_index_or_a_value_error(text):
 @pytest.mark.parametrize(
     ("text", "rows", "message"),
     [
-        ("IVF64,Flat", 20, "cannot be trained on 20 sentences, fewer than its 64 cells; use"),
-        ("PQ8", 20, "cannot be trained on 20 sentences, fewer than its 256 cells"),
-        ("IVF16_HNSW8,PQ4x5", 31, "cannot be trained on 31 sentences, fewer than its 32 cells"),
+        ("IVF64,Flat", 20, "cannot be trained on 20 sentences, fewer than the 64 centroids of"),
+        ("PQ8", 20, "cannot be trained on 20 sentences, fewer than the 256 centroids"),
+        ("IVF16_HNSW8,PQ4x5", 31, "cannot be trained on 31 sentences, fewer than the 32 centroids"),
         ("PCA4,RQ2x5", 20, "cannot be trained on 20 sentences .*training points"),
         ("PQ48", 600, "cannot contain vectors of 32 dimensions .*multiple of the number"),
         ("PCA64,Flat", 600, "cannot .* 600 sentences|32 dimensions"),

@@ -84,7 +84,7 @@ def test_many_languages_by_any_code(here: Path, capsys: pytest.CaptureFixture[st
     memory = (here / "out" / "pt_br-ENG.tmx").read_text()
     assert set(re.findall(r'xml:lang="(.*?)"', memory)) == {"pt-BR", "en"}
     assert mine_corpus([*given, "--pairs", "pt-en"]) == 2
-    assert "--pairs pt-en: is not a pair of" in capsys.readouterr().err
+    assert "--pairs 'pt-en': is not a pair of" in capsys.readouterr().err
     (folder / "en.txt").write_text("Again.\n")
     assert mine_corpus([*given, "--pairs", "all"]) == 2
     assert "en.txt: a second corpus of en next to ENG.txt" in capsys.readouterr().err

@@ -77,10 +77,11 @@ def test_raw_floats_of_another_count(tmp_path):
     path.write_bytes(bytes(24576))
     assert error_of(path, rows=240, dim=32) == (
         "24576 bytes are 192 rows of 32 float32 or 384 rows of 32 float16, "
-        "but src.txt has 240 lines; check --dim"
+        "but src.txt has 240 lines; check --dim, or pass vectors of this corpus"
     )
     assert error_of(path, rows=96, dim=32).endswith(
-        "but src.txt has 96 lines; check --dim (its size fits 64 for float32 or 128 for float16)"
+        "but src.txt has 96 lines; check --dim (its size fits 64 for float32 or 128 for float16), "
+        "or pass vectors of this corpus"
     )
 
 
