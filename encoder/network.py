@@ -45,12 +45,14 @@ class SentenceTokenizer(ABC):
 class PreparedNetwork:
     """A ``network``, already in ``precision``, which is moved to ``device``.
 
-    If ``ragged`` (int8), sentences of a batch may have several lengths, else they have one.
+    If ``ragged`` (int8), sentences of a batch may have several lengths, else they have one. In
+    encoders' names, ``name`` is its precision, with the largest code of int8.
     """
 
     def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
         self.dim: int = network.dim  # type: ignore[assignment]
         self.precision, self.ragged = precision, precision == "int8"
+        self.name: str = network.name if precision == "int8" else precision  # type: ignore[assignment]
         self.device, self._network = device, network.to(device)
 
     def weights(self) -> dict[str, Tensor]:

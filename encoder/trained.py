@@ -140,7 +140,7 @@ def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
             prepared = {key: prepare(net, "float32", sample) for key, net in networks.items()}
     except ValueError as error:
         raise ValueError(f"encoder {folder}: {error}") from error
-    full_name = f"{name}@{config['sha256'][:12]}-{next(iter(prepared.values())).precision}"
+    full_name = f"{name}@{config['sha256'][:12]}-{next(iter(prepared.values())).name}"
     if ALL in prepared:
         return TrainedNetwork(name=full_name, tokenizer=pieces, network=prepared[ALL])
     encoders = {

@@ -190,7 +190,7 @@ def _encoder(
     for file in files:
         with file.open("rb") as stream:
             digest.update(hashlib.file_digest(stream, "sha256").digest())
-    name = f"{files[0].stem}@{digest.hexdigest()[:12]}-{ready_network.precision}"
+    name = f"{files[0].stem}@{digest.hexdigest()[:12]}-{ready_network.name}"
     return NetworkEncoder(name=name, tokenizer=tokenizer, network=ready_network)
 
 

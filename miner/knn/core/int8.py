@@ -475,14 +475,19 @@ def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], i
 
 
 class Columns:
-    """Columns of int8 ``codes`` (C, D), -127 to 127, for repeated products."""
+    """Columns of int8 ``codes`` (C, D), for repeated products.
 
-    def __init__(self, codes: NDArray[np.int8]) -> None:
+    Codes of columns and rows are -``largest`` to ``largest``. If LARGEST is below 127 and
+    ``largest`` exceeds 63, they become int16, so that four products fit (``panels_of``).
+    """
+
+    def __init__(self, codes: NDArray[np.int8], largest: int = 127) -> None:
         self._count = len(codes)
-        self._kind = np.int8 if LARGEST == np.iinfo(np.int8).max else np.int16
+        is_exact = LARGEST == 127 or 4 * largest**2 < 2**14
+        self._kind = np.int8 if is_exact else np.int16
         self._way = way_of(np.dtype(self._kind))
         columns = _in_whole_lanes(codes.astype(self._kind, copy=False), self._way)
-        self._panels = panels_of(columns, np.iinfo(np.int8).max)
+        self._panels = panels_of(columns, largest)
 
     def multiplied(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
         """Multiply int8 codes (R, D) by all columns exactly, to int32 (R, C)."""

@@ -122,11 +122,14 @@ def _torch_wins(with_torch: Callable[[], object], without: Callable[[], object])
         return False
 
 
-def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
+def multiplier(
+    columns: NDArray[np.int8], largest: int = INT8_MAX
+) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
     """Return a function that multiplies rows (R, D) by ``columns`` (C, D).
 
     The function returns exact products (R, C). It uses torch if that is loaded and faster, and
-    NumPy's floats without an ``InstructionSet``.
+    NumPy's floats without an ``InstructionSet``. Codes of both are -``largest`` to ``largest``. If
+    that is at most 63, AVX2 multiplies faster.
     """
     from miner.knn.core import int8  # loads Numba
 
@@ -134,7 +137,7 @@ def multiplier(columns: NDArray[np.int8]) -> Callable[[NDArray[np.int8]], NDArra
         floats = np.float32 if columns.shape[1] <= FLOAT32_MAX_DIMENSIONS else np.float64
         others: NDArray[Any] = columns.T.astype(floats)
         return lambda rows: np.asarray(rows.astype(floats) @ others, dtype=np.int32)
-    kernels = int8.Columns(columns).multiplied
+    kernels = int8.Columns(columns, largest).multiplied
     if int8.ASKED or not torch_is_loaded():
         return kernels
 

@@ -26,38 +26,55 @@ COLUMNS = st.sampled_from([1, 15, 16, 63, 64, 65, 130, 200])
 DIMENSIONS = st.sampled_from([1, 3, 4, 60, 64, 67, 256])
 
 
-def product(x, y):
-    return int8.Columns(y).multiplied(x)
+LARGEST = pytest.mark.parametrize("largest", [127, 64, 63])
 
 
-def extreme(random, shape):
-    return random.choice(np.array([-127, -1, 0, 1, 127], dtype=np.int8), shape)
+def product(x, y, largest=127):
+    return int8.Columns(y, largest).multiplied(x)
 
 
-def spread(random, shape):
-    return random.integers(-127, 128, shape).astype(np.int8)
+def extreme(random, shape, largest=127):
+    return random.choice(np.array([-largest, -1, 0, 1, largest], dtype=np.int8), shape)
 
 
+def spread(random, shape, largest=127):
+    return random.integers(-largest, largest + 1, shape).astype(np.int8)
+
+
+@LARGEST
 @settings(max_examples=60)
 @given(
     shape=st.tuples(ROWS, COLUMNS, DIMENSIONS),
     numbers=st.sampled_from([extreme, spread]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_products_are_exact(shape, numbers, seed):
+def test_products_are_exact(largest, shape, numbers, seed):
     random = np.random.default_rng(seed)
     rows, columns, dim = shape
-    x, y = numbers(random, (rows, dim)), numbers(random, (columns, dim))
+    x, y = numbers(random, (rows, dim), largest), numbers(random, (columns, dim), largest)
     expected = x.astype(np.int64) @ y.T.astype(np.int64)
-    np.testing.assert_array_equal(product(x, y), expected)
-    np.testing.assert_array_equal(product(x[1:], y[1:]), expected[1:, 1:])
+    np.testing.assert_array_equal(product(x, y, largest), expected)
+    np.testing.assert_array_equal(product(x[1:], y[1:], largest), expected[1:, 1:])
 
 
-def test_sums_of_the_largest_codes_of_the_most_dimensions():
-    dim = products.INT8_DIMENSIONS - 1
-    x = np.full((1, dim), 127, dtype=np.int8)
-    assert product(x, x).item() == product(-x, -x).item() == 127 * 127 * dim
-    assert product(-x, x).item() == -127 * 127 * dim
+@LARGEST
+@pytest.mark.parametrize("dim", [4, 8, 67, 1024, products.INT8_DIMENSIONS - 1])
+def test_sums_of_the_largest_codes(largest, dim):
+    """Rows and columns of one code, of the smallest next to the largest, and of changing signs."""
+    x = np.full((4, dim), largest, dtype=np.int8)
+    x[1] *= -1
+    x[2, ::2] *= -1
+    x[3, 1::2] *= -1
+    expected = x.astype(np.int64) @ x.T.astype(np.int64)
+    assert expected[0, 0] == largest**2 * dim
+    np.testing.assert_array_equal(product(x, x, largest), expected)
+
+
+@pytest.mark.parametrize(("largest", "narrow"), [(63, True), (64, False), (127, False)])
+def test_codes_are_of_8_bits_if_four_products_fill_16(largest, narrow):
+    """Larger codes are of 16 bits on AVX2, which needs more time for them."""
+    columns = int8.Columns(np.zeros((1, 64), np.int8), largest)
+    assert columns._kind == (np.int8 if narrow or not CHOSEN.int16 else np.int16)
 
 
 def side(random, numbers, scale, bias):
