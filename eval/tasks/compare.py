@@ -65,8 +65,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     requested = args.suite or available
     if not requested:
         raise ValueError(
-            f"{args.data}: contains no folder of a suite, such as tatoeba or senteval; pass a "
-            "folder of these"
+            f"{args.data}: lacks the folders of every suite; pass the folder that contains them, "
+            "such as tatoeba, or senteval and sick"
         )
     suites = {name: _prepare(name, args.data, args.lang) for name in dict.fromkeys(requested)}
     encoders = {spec: load_encoder(spec) for spec in args.encoders}

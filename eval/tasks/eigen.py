@@ -58,12 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "number of random samples, 1 or more; more give a more precise figure (default: 1000)"
     add("--samples", type=positive, default=1000, metavar="N", help=text)
     text = (
-        "sentences per sample, 1 to the lines of a file; for neighbours, 12 or more (default: 10)"
+        "sentences per sample, 1 to the lines of a file; with --graph neighbours 12 or more "
+        "(default: 10)"
     )
     add("--sentences", type=positive, default=10, metavar="K", help=text)
     text = (
-        "edge weights: cosine distances, or 1 to the 10 nearest neighbours, among --sentences of "
-        "12 or more (default: distances)"
+        "weights of edges; distances: cosine distances between all sentences; neighbours: 1 "
+        "between each sentence and its 10 nearest, else 0 (default: distances)"
     )
     add("--graph", choices=GRAPHS, default="distances", help=text)
 

@@ -158,4 +158,4 @@ def test_all_suites_that_are_there(tmp_path: Path, data: Path, capsys: Captured)
         (data / name).rmdir()
     assert list(compared(capsys, data)["suites"]) == ["mining"]
     assert eval_encoder(["compare", "one", "two", "--data", str(tmp_path)]) == 2
-    assert "contains no folder of a suite" in capsys.readouterr().err
+    assert "lacks the folders of every suite" in capsys.readouterr().err
