@@ -1,6 +1,7 @@
 """Products of integers by every set of instructions of this CPU, against NumPy's of int64."""
 
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -267,6 +268,8 @@ def test_sets_compile_to_their_instructions(name, limited):
     else:
         int8.call_on_tiles(builder, "tdpbssd", 0, 4, 6)
     builder.ret(total)
+    if "asm" in str(module) and machine != platform.machine():
+        pytest.skip("llvmlite parses inline assembly of this machine only")
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     binding.initialize_native_asmparser()
