@@ -19,6 +19,7 @@ LOWEST = -16000  # below all levels
 LINKED = 0.3  # the cosine from which the place of a word's match counts
 SIDE = len(STEPS) + 12
 MARKS = 6
+TO_WHOLE = np.float32(1.5 * 2.0**23)  # adding it rounds a float32 up to 2**22 to an integer
 
 _compile = compiled()
 _part = compiled_part()
@@ -347,16 +348,16 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, leads: Any) -
 
 
 @_compile
-def round_scaled(numbers: Any, scale: Any, most: Any, out: Any) -> None:
-    """Fill ``out`` (N, K) with rounded ``numbers`` times ``scale``.
+def round_to_whole(values: Any, steps: Any, most: Any, out: Any) -> None:
+    """Fill ``out`` with ``values`` (N, K) times ``steps`` (K,), rounded.
 
-    ``numbers`` (N, K) are float32 or int32, ``scale`` and ``most`` float32, ``out`` int8 or int16.
-    Results are clipped to -``most`` to ``most``.
+    ``values`` are float32 or int32, ``out`` int8, int16 or float32. Numbers are clipped to
+    -``most`` to ``most``, which is below 2**22.
     """
-    for row in range(len(numbers)):
-        for place in range(numbers.shape[1]):
-            value = np.rint(np.float32(numbers[row, place]) * scale)
-            out[row, place] = np.int16(min(max(value, -most), most))
+    for row in range(len(values)):
+        for place in range(len(steps)):
+            value = np.float32(values[row, place]) * steps[place]
+            out[row, place] = min(max(value, -most), most) + TO_WHOLE - TO_WHOLE
 
 
 @_part

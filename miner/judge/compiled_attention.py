@@ -24,26 +24,12 @@ LEAST = np.float32(-40)  # the least logarithm of a share
 STATISTICS = 7  # per word: of its attention to the other side
 FLOOR = np.float32(-1)  # the cosine of a word that the other side does not have
 
-TO_WHOLE = np.float32(1.5 * 2.0**23)  # adding it rounds a float32 up to 2**22 to an integer
-
 FLOAT, NUMBER = ir.FloatType(), ir.IntType(32)
 FLOATS, NUMBERS = ir.VectorType(FLOAT, LANES), ir.VectorType(NUMBER, LANES)
 
 _compile = compiled()
 _part = compiled_part()
 _part_exact = compiled_part(fastmath={"nnan", "nsz", "contract", "reassoc"})
-
-
-@_compile
-def round_to_whole(values: Any, steps: Any, most: Any, out: Any) -> None:
-    """Fill ``out`` with ``values`` (N, K) times ``steps`` (K,), rounded.
-
-    ``out`` is int8 or float32. Numbers are clipped to -``most`` to ``most``, which is below 2**22.
-    """
-    for row in range(len(values)):
-        for place in range(len(steps)):
-            value = min(max(values[row, place] * steps[place], -most), most)
-            out[row, place] = value + TO_WHOLE - TO_WHOLE
 
 
 @_compile

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ NAMED = 384  # level from which a difference is named, 1.5 units of log odds
 MAX_BYTE, MAX_LEVEL = 127, 15000  # limits of whole numbers: two levels are added in int16
 WORDS_AT_ONCE = 1 << 10  # words whose products are in memory
 PAIRS_AT_ONCE = 1 << 11  # pairs whose words have levels in memory, about 8 MB per side
+
+Whole = TypeVar("Whole", np.int8, np.int16, np.float32)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +72,8 @@ class Facts:
         levels = np.empty((len(vectors), len(self.biases)), dtype=np.int16)
         for part in blocks(len(vectors), WORDS_AT_ONCE):
             hidden = self._multiply_hidden(whole_vectors(vectors[part]))
-            units = np.empty(hidden.shape, dtype=np.int8)
-            _round(hidden, self.scales[0], MAX_BYTE, units)
-            _round(self._multiply_outputs(units), self.scales[1], MAX_LEVEL, levels[part])
+            units = rounded(hidden, self.scales[0], MAX_BYTE, np.empty(hidden.shape, np.int8))
+            rounded(self._multiply_outputs(units), self.scales[1], MAX_LEVEL, levels[part])
         return levels
 
     @cached_property
@@ -137,18 +138,24 @@ def _sentence_levels(words: Words, part: slice, facts: Facts) -> tuple[NDArray[n
     return facts.word_levels(vectors), positions[ids], offsets - offsets[0]
 
 
-def _round(numbers: NDArray[Any], scale: np.float32, most: int, out: NDArray[Any]) -> None:
-    """Fill ``out`` with rounded numbers times ``scale``, up to ``most``."""
-    from miner.judge.compiled import round_scaled  # loads Numba
+def rounded(
+    values: NDArray[Any], steps: NDArray[np.float32] | np.float32, most: int, out: NDArray[Whole]
+) -> NDArray[Whole]:
+    """Round values (N, K) times ``steps``, one or (K,), to whole numbers.
 
-    round_scaled(np.ascontiguousarray(numbers), scale, np.float32(most), out)
+    ``values`` are float32, or int32 below 2**24 in size. The result is ``out`` (N, K), int8, int16
+    or float32, clipped to -``most`` to ``most``.
+    """
+    from miner.judge.compiled import round_to_whole  # loads Numba
+
+    each = np.ascontiguousarray(np.broadcast_to(steps, values.shape[1:]))
+    round_to_whole(np.ascontiguousarray(values), each, np.float32(most), out)
+    return out
 
 
 def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
     """Round vectors times 400 to whole numbers from -127 to 127."""
-    whole = np.empty(vectors.shape, dtype=np.int8)
-    _round(vectors, np.float32(PARTS), MAX_BYTE, whole)
-    return whole
+    return rounded(vectors, np.float32(PARTS), MAX_BYTE, np.empty(vectors.shape, dtype=np.int8))
 
 
 def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[str, str]]:

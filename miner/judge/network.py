@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from miner.judge.facts import MAX_BYTE, PARTS, whole_vectors
+from miner.judge.facts import MAX_BYTE, PARTS, rounded, whole_vectors
 from miner.judge.words import WordEmbedder, Words, encoder_names
 from miner.knn.core.products import multiplier
 from miner.threads import blocks
@@ -36,7 +36,6 @@ LONGEST = 1000  # words of a sentence: time and memory grow with the square
 _MARKS = re.compile(r"^[\W_]+|[\W_]+$")  # at the ends of a word
 
 WordFlags: TypeAlias = list[tuple[str, bool]]  # words, and whether they lack a counterpart
-Whole = TypeVar("Whole", np.int8, np.float32)
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
@@ -224,20 +223,12 @@ def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats
 
 def _bytes(values: Floats, steps: Floats) -> NDArray[np.int8]:
     """Return values (N, K) times ``steps`` (K,) as whole numbers up to 127."""
-    return _rounded(values, steps, MAX_BYTE, np.empty(values.shape, np.int8))
+    return rounded(values, steps, MAX_BYTE, np.empty(values.shape, np.int8))
 
 
 def _units(values: Floats) -> Floats:
     """Return queries or keys (N, H) in whole numbers of ``UNITS`` per unit."""
-    steps = np.full(values.shape[1], UNITS)
-    return _rounded(values, steps, MAX_UNITS, np.empty(values.shape, np.float32))
-
-
-def _rounded(values: Floats, steps: Floats, most: int, out: NDArray[Whole]) -> NDArray[Whole]:
-    from miner.judge.compiled_attention import round_to_whole
-
-    round_to_whole(values, steps, np.float32(most), out)
-    return out
+    return rounded(values, UNITS, MAX_UNITS, np.empty(values.shape, np.float32))
 
 
 @cache
