@@ -246,9 +246,8 @@ def open_run(directory: Place) -> Run:
     """
     work = WorkFolder(directory)
     if not work.summary.is_file():
-        problem = "is a file" if directory.exists() else "folder not found"
-        if directory.is_dir():
-            problem = "contains no finished run"
+        found = "contains no finished run" if directory.is_dir() else "is a file"
+        problem = found if directory.exists() else "folder not found"
         raise ValueError(f"{directory}: {problem}; pass the --work-dir of a finished run")
     summary = read_json(work.summary)
     if "written" not in summary:

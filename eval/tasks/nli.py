@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "training pairs (else --head): LABEL TAB premise TAB hypothesis, or as SNLI or MultiNLI"
     add_list(parser, "--train", "FILE", text, type=Path, default=[])
     text = (
-        "in place of --train: use the classifier in this folder, of adit train --objective nli; "
+        "instead of --train: use the classifier in this folder, of adit train --objective nli; "
         "also pass the folder with --encoder"
     )
     add("--head", type=Path, metavar="ENCODER", help=text)

@@ -124,9 +124,9 @@ def _with_languages(options: MiningOptions, first: Sequence[FilePair], name: obj
     run = RunContext(job_of(options))
     both_texts, problems = _usable_texts(run, first)
     if not both_texts[0]:
-        problem = "no line with text"
-        if first:
-            problem = f"{first[0].place.removeprefix(f'{name} ')}: {problems[0]}"
+        if not first:
+            raise CorpusError(f"{name}: is empty; pass a file of pairs")
+        problem = f"{first[0].place.removeprefix(f'{name} ')}: {problems[0]}"
         raise CorpusError(
             f"{name}: no pairs found in the first {len(first):,} lines ({problem}); correct them, "
             "or pass other --columns or another file"

@@ -154,7 +154,8 @@ def test_reasons() -> None:
         (
             ("language",),
             ("de", "klingon"),
-            r"--filters language \(also in web\): does not recognise 'klingon'; name other",
+            r"--filters language \(also in web\): does not recognise 'klingon'; name other filters "
+            r"\(recognised are ace",
         ),
     ],
 )

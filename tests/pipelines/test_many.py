@@ -292,7 +292,7 @@ def test_a_table_of_all_languages(folder: Path, tmp_path: Path, ending: str, min
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--pairs", "de-xx"], "--pairs 'de-xx': is not a pair of de, en, fr, zh; write"),
+        (["--pairs", "de-xx"], "--pairs 'de-xx': is not a pair of de, en, fr, zh; write pairs"),
         (["--pairs", "de-de"], "--pairs 'de-de': is not a pair of"),
         (["--pairs", "de-en,en-de"], "--pairs en-de: is given twice"),
         (["--format", "doc"], "de-en.doc: unknown output format"),

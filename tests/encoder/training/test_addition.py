@@ -178,7 +178,7 @@ def test_training_begins_with_the_rows_of_another_bag(place: Path, both: Path) -
     [
         (
             ("--ngram-rows", "299"),
-            "dimensions or n-gram rows than this training; pass --dim 32 --ngram-rows 300",
+            "other dimensions or n-gram rows than this training; pass --dim 32 --ngram-rows 300",
         ),
         (
             ("--architecture", "bilstm", "--objective", "ranking"),

@@ -276,7 +276,10 @@ def test_a_damaged_folder_is_refused(whole: Path, tmp_path: Path, lacking: str) 
             "--architecture bag conflicts with --objective paths; use --architecture bilstm",
         ),
         (("--targets", "qq"), "--targets qq: the text is in xx, yy, zz only; choose"),
-        (("--sources", "3"), "--sources 3: the text is in 3 languages only (xx, yy, zz)"),
+        (
+            ("--sources", "3"),
+            "--sources 3: the text is in 3 languages only (xx, yy, zz), and one must",
+        ),
         (("--sources", "1:x"), "--sources 1:x: expected numbers of languages and their shares"),
         (("--sources", "0"), "--sources 0: expected numbers of languages and their shares"),
         (

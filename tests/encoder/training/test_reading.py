@@ -46,7 +46,7 @@ def test_read(tmp_path: Path) -> None:
         ("a\tb\tc\td\n", " line 1: the number of columns is 4"),
         ("a\tb\tc\na\n", " line 2: has 1 column, expected at least 2"),
         ("a\tb\tc\n\n", " line 2: blank"),
-        ("", ": no sentence pairs; add some"),
+        ("", ": no sentence pairs; add some, or move the file"),
         ("a\tb\tbad\n", ": --exclude bad,worse leaves no pair; exclude"),
         (b"a\tb\tc\n\xff\tb\tc\n", " line 2: undecodable"),
     ],

@@ -278,7 +278,10 @@ def test_a_folder_that_may_not_be_written_is_refused_at_once(
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ("--held-out 201 --pairs zz-yy", "--held-out 201: zz-yy has too few pairs, 400, less than"),
+        (
+            "--held-out 201 --pairs zz-yy",
+            "--held-out 201: zz-yy has too few pairs, 400, less than twice as many; lower it",
+        ),
         ("--exclude other", "DATA/zz-yy.tsv.xz: --exclude other leaves no pair; exclude"),
         (
             "--corpus-weight other=0",

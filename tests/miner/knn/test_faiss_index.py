@@ -177,7 +177,7 @@ def test_any_text_is_an_index_or_a_value_error(text):
 @pytest.mark.parametrize(
     ("text", "rows", "message"),
     [
-        ("IVF64,Flat", 20, "cannot be trained on 20 sentences, fewer than the 64 centroids of"),
+        ("IVF64,Flat", 20, "cannot be trained on 20 sentences, fewer than the 64 centroids of its"),
         ("PQ8", 20, "cannot be trained on 20 sentences, fewer than the 256 centroids"),
         ("IVF16_HNSW8,PQ4x5", 31, "cannot be trained on 31 sentences, fewer than the 32 centroids"),
         ("PCA4,RQ2x5", 20, "cannot be trained on 20 sentences .*training points"),

@@ -178,7 +178,7 @@ def test_a_round_that_mines_no_pair_says_so(tmp_path: Path) -> None:
     none = pa.table({name: pa.array([], pa.string()) for name in ("source_text", "target_text")})
     parquet.write_table(none, tmp_path / "mined.parquet")
     with pytest.raises(
-        ValueError, match=r"mined.parquet: of the best 0 of 0 pairs, none usable.*; use other"
+        ValueError, match=r"mined.parquet: of the best 0 of 0 pairs, none usable.*; use other text"
     ):
         _keep(tmp_path / "mined.parquet", tmp_path / "kept.parquet", 1.0, "fdr 0.1")
 

@@ -142,7 +142,7 @@ def test_lines_that_are_not_utf_8_come_out_as_they_are(tmp_path: Path) -> None:
         (["{table}", "--columns=1,2", "-o", "out.tsv"], "--columns conflicts with TGT; omit one"),
         (
             ["--src-format=tsv", "-o", "out.tsv"],
-            "-format: the format of pairs is recognised",
+            "--src-format requires TGT; omit --src-format: the format of pairs is recognised",
         ),
         (["--columns=1,x", "-o", "out.tsv"], "no column 'x'; choose --columns among 1 to 4"),
     ],

@@ -267,7 +267,7 @@ def test_files_without_pairs(tmp_path: Path, capsys: Captured) -> None:
     for arguments, message in (
         (
             ["in.tsv", "--columns=1,2"],
-            "no pairs found in the first 31 lines (line 1: blank); correct",
+            "in.tsv: no pairs found in the first 31 lines (line 1: blank); correct",
         ),
         (["a", "b"], "b: ends after line 1, but "),
     ):

@@ -19,7 +19,7 @@ def test_other_lines_are_refused_by_number(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"a\tx\n\n" + line + b"\n")
     with pytest.raises(
-        CorpusError, match=r"pairs\.tsv line 3: expected SOURCE_DOCUMENT TAB TARGET"
+        CorpusError, match=r"pairs\.tsv line 3: expected SOURCE_DOCUMENT TAB TARGET_DOCUMENT, maybe"
     ):
         read_document_pairs(path)
 
