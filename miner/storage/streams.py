@@ -239,7 +239,7 @@ class Pipe:
 
     def open(self) -> IO[bytes]:
         """Open the stream at its beginning, after ``release`` only once more."""
-        return BufferedReader(_Replay(self), HEAD_BYTES)
+        return BufferedReader(ChunkStream(self._chunks()), HEAD_BYTES)
 
     def release(self) -> None:
         """Stop keeping read bytes, before the stream is opened for the last time."""
@@ -257,20 +257,34 @@ class Pipe:
             self._kept += data
         return data
 
+    def _chunks(self) -> Iterator[bytes]:
+        start = 0
+        while data := self.read(start, HEAD_BYTES):
+            start += len(data)
+            yield data
 
-class _Replay(RawIOBase):
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe, self._at = pipe, 0
+
+class ChunkStream(RawIOBase):
+    """A binary stream that reads ``chunks`` of bytes from an iterator."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = memoryview(b"")
 
     def readable(self) -> bool:
+        """Return True, as ``io`` requires."""
         return True
 
     def readinto(self, buffer: "Buffer") -> int:
-        view = memoryview(buffer)
-        data = self._pipe.read(self._at, len(view))
-        view[: len(data)] = data
-        self._at += len(data)
-        return len(data)
+        """Fill the buffer from a chunk, and return the bytes read, 0 at the end."""
+        while not self._rest:
+            if (chunk := next(self._chunks, None)) is None:
+                return 0
+            self._rest = memoryview(chunk)
+        target = memoryview(buffer).cast("B")
+        count = min(len(target), len(self._rest))
+        target[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count
 
 
 def _open_decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:

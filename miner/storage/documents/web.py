@@ -27,7 +27,7 @@ from miner.storage.documents.records import (
     unwrap,
 )
 from miner.storage.places import AnyPath, PlaceError
-from miner.storage.streams import read_chunks, split_compression
+from miner.storage.streams import ChunkStream, read_chunks, split_compression
 
 MAX_CHARACTERS = 2 << 20  # MediaWiki accepts no longer article
 BLOCK = 1 << 15  # characters of an article that are parsed together
@@ -143,16 +143,17 @@ def _record_documents(record: Any) -> Iterator[AnyDocument]:  # noqa: ANN401 - w
 
 def _body_stream(record: Any) -> tuple[Any, list[str]]:  # noqa: ANN401
     """Return the stream of a page without chunks, and its codings in order."""
-    values = [*_headers(record, "content-encoding"), *_headers(record, "transfer-encoding")]
-    codings = [coding.strip().lower() for value in values for coding in value.split(",")]
+    codings = [
+        coding.strip().lower()
+        for header in ("content-encoding", "transfer-encoding")
+        for name, value in record.http_headers.headers
+        if name.lower() == header
+        for coding in value.split(",")
+    ]
     remaining = [coding for coding in codings if coding not in ("", "chunked")]
     if "chunked" in codings:
         return ChunkedDataReader(record.raw_stream), remaining
     return record.raw_stream, remaining
-
-
-def _headers(record: Any, header: str) -> list[str]:  # noqa: ANN401
-    return [value for name, value in record.http_headers.headers if name.lower() == header]
 
 
 class _Reader(DecompressingBufferedReader):  # type: ignore[misc]  # without types
@@ -175,29 +176,6 @@ class _Reader(DecompressingBufferedReader):  # type: ignore[misc]  # without typ
         if not self._left:
             raise ArchiveLoadFailed(f"headers of more than {MAX_HEADER_BYTES:,} bytes")
         return line
-
-
-class ChunkStream(io.RawIOBase):
-    """A binary stream that reads ``chunks`` of bytes from an iterator."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        """Return True, as ``io`` requires."""
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer from a chunk, and return the bytes read, 0 at the end."""
-        while not self._rest:
-            if (chunk := next(self._chunks, None)) is None:
-                return 0
-            self._rest = memoryview(chunk)
-        target = memoryview(buffer).cast("B")
-        count = min(len(target), len(self._rest))
-        target[:count], self._rest = self._rest[:count], self._rest[count:]
-        return count
 
 
 def _read_dump(path: AnyPath) -> Iterator[RawDocument]:
