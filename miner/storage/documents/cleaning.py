@@ -69,7 +69,7 @@ class CleanText:
     def origin(self, start: int, end: int) -> tuple[int, int]:
         """Map a span of ``text`` to its start and end in the document."""
         for offsets in reversed(self._steps):
-            start, end = offsets.start(start), offsets.end(end)
+            start, end = offsets.origin(start), offsets.origin(end, is_end=True)
         return start, end
 
     def _edit(self, edits: Iterable[Edit]) -> None:
@@ -97,16 +97,11 @@ class _Offsets:
         self._starts.append(new_start)
         self._ends.append(new_start + length)
 
-    def start(self, offset: int) -> int:
-        edit = bisect_right(self._starts, offset) - 1
-        return self._old[edit][0] if self._is_in(edit, offset) else offset + self._shift(edit)
-
-    def end(self, offset: int) -> int:
-        edit = bisect_right(self._starts, offset - 1) - 1
-        return self._old[edit][1] if self._is_in(edit, offset - 1) else offset + self._shift(edit)
-
-    def _is_in(self, edit: int, offset: int) -> bool:
-        return edit >= 0 and offset < self._ends[edit]
+    def origin(self, offset: int, *, is_end: bool = False) -> int:
+        character = offset - is_end
+        edit = bisect_right(self._starts, character) - 1
+        is_edited = edit >= 0 and character < self._ends[edit]
+        return self._old[edit][is_end] if is_edited else offset + self._shift(edit)
 
     def _shift(self, edit: int) -> int:
         return self._old[edit][1] - self._ends[edit] if edit >= 0 else 0
