@@ -42,12 +42,16 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
             yield RawDocument(name=name, content=read_bytes(path), extract=markdown.read_page)
         case ".parquet":
             for number, record in enumerate(_parquet_rows(path), start=1):
-                yield _row_document(record, f"{name}:{number}")
+                row_name, text = _name(record, f"{name}:{number}"), record["text"]
+                if isinstance(text, bytes):
+                    yield decode_document(row_name, text)
+                else:
+                    yield Document(name=row_name, broken=Rejection.MALFORMED)
         case _:
             lines = (line for batch in line_batches(path) for line in batch.data.split(b"\n"))
             for number, line in enumerate(lines, start=1):
-                if line and not line.isspace():
-                    yield from _line_documents(line, f"{name}:{number}")
+                if document := _line_document(line, f"{name}:{number}"):
+                    yield document
 
 
 def read_bytes(path: AnyPath, max_bytes: int = MAX_BYTES) -> bytes:
@@ -63,24 +67,23 @@ def read_bytes(path: AnyPath, max_bytes: int = MAX_BYTES) -> bytes:
     return bytes(data)
 
 
-def _line_documents(line: bytes, place: str) -> Iterator[Document]:
+def _line_document(line: bytes, place: str) -> Document | None:
+    if not line or line.isspace():
+        return None
     if len(line) > MAX_LINE_BYTES:
-        yield Document(name=place, broken=Rejection.TOO_LONG)
-        return
+        return Document(name=place, broken=Rejection.TOO_LONG)
     try:
         record = json.loads(line)
     except UnicodeDecodeError:
-        yield Document(name=place, broken=Rejection.UNDECODABLE)
-        return
+        return Document(name=place, broken=Rejection.UNDECODABLE)
     except (ValueError, RecursionError):
         record = None
     match record:
         case {"text": str(text)}:
-            yield check_document(_name(record, place), text)
+            return check_document(_name(record, place), text)
         case {"index": _} if "text" not in record:
-            return
-        case _:
-            yield Document(name=place, broken=Rejection.MALFORMED)
+            return None
+    return Document(name=place, broken=Rejection.MALFORMED)
 
 
 def _parquet_rows(path: AnyPath) -> Iterator[dict[str, object]]:
@@ -101,13 +104,6 @@ def _column_values(column: pa.Array) -> list[object]:
         column = column.dictionary_decode()
     is_text = str(column.type) in {"string", "large_string", "string_view"}
     return list((column.cast(pa.large_binary()) if is_text else column).to_pylist())
-
-
-def _row_document(record: dict[str, object], place: str) -> Document:
-    name, text = _name(record, place), record["text"]
-    if not isinstance(text, bytes):
-        return Document(name=name, broken=Rejection.MALFORMED)
-    return decode_document(name, text)
 
 
 def _name(record: dict[str, object], place: str) -> str:
