@@ -11,13 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from miner.storage.corpus.records import CorpusError, Records, place_of
-from miner.storage.corpus.repeats import (
-    BLOCK,
-    DIGEST,
-    SortedRecords,
-    digests_of,
-    repeats_among,
-)
+from miner.storage.corpus.repeats import BLOCK, DIGEST, SortedRecords, digests_of, repeats_among
 from miner.storage.places import Place
 
 logger = logging.getLogger(__name__)
