@@ -6,7 +6,7 @@ import gzip
 import lzma
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path, PurePath
@@ -158,7 +158,8 @@ def look_into(head: bytes) -> tuple[list[str], str]:
     archive or binary document within them, with a remedy, or "".
     """
     levels: list[str] = []
-    while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
+    magic = {first_bytes: suffix for suffix, (first_bytes, _) in COMPRESSIONS.items()}
+    while (level := _kind_of(head, magic)) and len(levels) < _MAX_LEVELS:
         levels.append(level)
         head = _beginning(head, level)
     return levels, _container(head)
@@ -173,10 +174,9 @@ def is_text(data: bytes) -> bool:
     return b"\0" not in data
 
 
-def _compression_of(head: bytes) -> str:
-    suffixes = (suffix for suffix, (magic, _) in COMPRESSIONS.items() if head.startswith(magic))
-    suffix = next(suffixes, "")
-    return "" if suffix and is_text(head[:_SAMPLE_BYTES]) else suffix
+def _kind_of(head: bytes, kinds: Mapping[bytes, str]) -> str:
+    kind = next((kind for magic, kind in kinds.items() if head.startswith(magic)), "")
+    return "" if kind and is_text(head[:_SAMPLE_BYTES]) else kind
 
 
 def _beginning(head: bytes, suffix: str) -> bytes:
@@ -192,11 +192,10 @@ def _container(head: bytes) -> str:
     with suppress(tarfile.TarError, ValueError):  # raised for a wrong checksum
         tarfile.TarInfo.frombuf(head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
         return "is a tar archive; unpack it"
-    refusals = (refusal for magic, refusal in _CONTAINERS.items() if head.startswith(magic))
-    refusal = next(refusals, "")
+    refusal = _kind_of(head, _CONTAINERS)
     if "zip" in refusal and any(name in head[:256] for name in _DOCUMENTS_IN_ZIP):
-        refusal = "is an office document or an e-book; save its text"
-    return "" if refusal and is_text(head[:_SAMPLE_BYTES]) else refusal
+        return "is an office document or an e-book; save its text"
+    return refusal
 
 
 def open_binary(path: AnyPath) -> IO[bytes]:
