@@ -59,10 +59,6 @@ _FIRST_LINES = {
     r"\{\\rtf": Finding("an RTF file", "save it as plain text"),
     r"\\documentclass\b": Finding("LaTeX source", "extract its text, for example with detex"),
 }
-_FIRST_LINE_PATTERNS = [
-    (re.compile(rf"\s*({start})", re.IGNORECASE), finding)
-    for start, finding in _FIRST_LINES.items()
-]
 _TMX = re.compile(r"<(tmx|tu)\b")
 _TIME = r"(\d+:)?\d\d?:\d\d[,.]\d{2,3}"
 _TIMES = re.compile(rf"\s*{_TIME}(\s*-->\s*|,){_TIME}")
@@ -134,8 +130,8 @@ def recognise(sample: Sequence[str]) -> Finding | None:
     """
     if is_tmx("".join(sample[:5]).lstrip()):
         return Finding("the units of a translation memory (TMX)")
-    for pattern, finding in _FIRST_LINE_PATTERNS:
-        if pattern.match(sample[0]):
+    for start, finding in _FIRST_LINES.items():
+        if re.match(rf"\s*({start})", sample[0], re.IGNORECASE):
             return finding
     for contents, pattern, count, share in _REPEATED_LINES:
         matches = sum(map(bool, map(pattern.match, sample)))
@@ -203,14 +199,12 @@ def _messages(sample: Sequence[str]) -> Finding | None:
     fitting = len(entries) + sum(map(bool, map(_BRACKETS.fullmatch, sample)))
     if len(entries) < MIN_NUMBERED or fitting < MIN_FITTING * len(sample):
         return None
-    are_marked = [
+    marked = sum(
         entry["sign"] == "=" or bool(entry["indent"] or _IDENTIFIER.match(entry["key"]))
         for entry in entries
-    ]
-    is_keyed = len({entry["key"] for entry in entries}) >= 0.95 * len(entries)
-    return (
-        Finding("messages with keys") if is_keyed and 2 * sum(are_marked) > len(entries) else None
     )
+    is_keyed = len({entry["key"] for entry in entries}) >= 0.95 * len(entries)
+    return Finding("messages with keys") if is_keyed and 2 * marked > len(entries) else None
 
 
 def _json(sample: Sequence[str]) -> Finding | None:
