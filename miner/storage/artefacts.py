@@ -169,15 +169,11 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
     path = folder / SEAL
     if not path.exists():
         return None
-    seal = None
     with suppress(ValueError):
-        seal = json.loads(path.read_text(encoding="utf-8"))
-    match seal:
-        case {"key": sealed_key, "files": dict(files), "facts": dict(facts), **unknown} if (
-            not unknown
-        ):
-            artefact = Artefact(folder=folder, files=files, facts=facts)
-            return artefact if key in (None, sealed_key) else None
+        match json.loads(path.read_text(encoding="utf-8")):
+            case {"key": sealed, "files": dict(files), "facts": dict(facts), **more} if not more:
+                artefact = Artefact(folder=folder, files=files, facts=facts)
+                return artefact if key in (None, sealed) else None
     raise ArtefactError(f"{path}: is damaged; delete the folder {folder} to rebuild it")
 
 
@@ -265,9 +261,8 @@ class Draft:
     def scratch(self) -> Iterator[Path]:
         """Yield a temporary local folder for the block, with ``naming_errors``."""
         place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
-        with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:
-            with naming_errors(folder):
-                yield Path(folder)
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as name, naming_errors(name):
+            yield Path(name)
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
