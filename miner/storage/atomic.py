@@ -43,7 +43,11 @@ def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
     final = Path(os.path.realpath(path))
     temporary = final.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{final.suffix}")
     try:
-        _refuse_special(final)
+        # Renaming would fail on these, or replace a device.
+        if final.is_dir():
+            raise OutputError(f"{final}: is a folder; pass a file in it")
+        if final.exists() and not final.is_file():
+            raise OutputError(f"{final}: is a device or a pipe; pass a regular file")
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield temporary
         if is_probe:
@@ -126,13 +130,6 @@ def check_folder(path: AnyPath) -> None:
     if not existing.is_dir():
         raise OutputError(f"{os.fspath(path)}: {existing} is a file; name a folder")
     check_writable(existing / TEMPORARY)
-
-
-def _refuse_special(final: Path) -> None:  # renaming would fail on these, or replace a device
-    if final.is_dir():
-        raise OutputError(f"{final}: is a folder; pass a file in it")
-    if final.exists() and not final.is_file():
-        raise OutputError(f"{final}: is a device or a pipe; pass a regular file")
 
 
 def _flush_to_disk(path: Path) -> None:
