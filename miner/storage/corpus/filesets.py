@@ -17,7 +17,7 @@ from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.reader import open_corpus, parquet_file, record_columns
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection
-from miner.storage.places import Place, RemotePath
+from miner.storage.places import Place
 from miner.storage.recognition import json_object
 from miner.storage.streams import split_compression
 from miner.wording import counted
@@ -49,33 +49,26 @@ def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
     """
     files: list[NamedPlace] = []
     others: list[str] = []
-    _list_files(folder, "", frozenset(), files, others)
+
+    def visit(folder: Place, prefix: str, above: frozenset[Place]) -> None:
+        above |= {folder.resolve()}
+        try:
+            entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
+            are_folders = [entry.is_dir() for entry in entries]
+        except PermissionError:
+            raise CorpusError(f"{folder}: cannot be listed; check its permissions") from None
+        for entry, is_folder in zip(entries, are_folders, strict=True):
+            name = prefix + entry.name.encode(errors="backslashreplace").decode()
+            is_data = may_hold_corpus(entry)
+            if is_data and is_folder and entry.resolve() not in above:
+                visit(entry, f"{name}/", above)
+            elif is_data and entry.is_file():
+                files.append((name, entry))
+            else:
+                others.append(name + "/" * is_folder)
+
+    visit(folder, "", frozenset())
     return files, others
-
-
-def _list_files(
-    folder: Place, prefix: str, above: frozenset[str], files: list[NamedPlace], others: list[str]
-) -> None:
-    above |= {_real_path(folder)}
-    try:
-        entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
-        are_folders = [entry.is_dir() for entry in entries]
-    except PermissionError:
-        raise CorpusError(f"{folder}: cannot be listed; check its permissions") from None
-    for entry, is_folder in zip(entries, are_folders, strict=True):
-        name = prefix + entry.name.encode(errors="backslashreplace").decode()
-        if not may_hold_corpus(entry):
-            others.append(name + "/" * is_folder)
-        elif is_folder and _real_path(entry) not in above:
-            _list_files(entry, f"{name}/", above, files, others)
-        elif entry.is_file():
-            files.append((name, entry))
-        else:
-            others.append(name + "/" * is_folder)
-
-
-def _real_path(folder: Place) -> str:
-    return str(folder) if isinstance(folder, RemotePath) else str(folder.resolve())
 
 
 def describe_folder(folder: Place) -> str:
