@@ -50,7 +50,7 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
 
 
 def _measure(path: Place, input_format: str) -> CorpusSize:
-    next(open_corpus(path, input_format=input_format))  # raises if the first records are invalid
+    batches = open_corpus(path, input_format=input_format)  # raises if the first ones are invalid
     rows = text = 0
     chosen, last_byte = format_of(path, input_format), b"\n"
     if chosen == "parquet":
@@ -61,7 +61,7 @@ def _measure(path: Place, input_format: str) -> CorpusSize:
         groups = map(metadata.row_group, range(metadata.num_row_groups))
         return CorpusSize(metadata.num_rows, sum(group.total_byte_size for group in groups))
     if chosen == "documents":
-        for records in open_corpus(path, input_format=chosen):
+        for records in batches:
             rows += len(records)
             text += sum(len(sentence.encode()) for sentence in records.texts)
         return CorpusSize(rows, text)
