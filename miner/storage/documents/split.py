@@ -150,12 +150,10 @@ def document_files(path: Place) -> list[NamedPlace]:
     Raises:
         CorpusError: ``path`` is missing, or has no file of documents.
     """
-    if path.is_dir():
-        files = [file for file in filesets.folder_files(path)[0] if reader_of(file[1])]
-    else:
-        if not path.exists():
-            raise CorpusError(f"{path}: file not found; check its path")
-        files = [(path.name, path)] if reader_of(path) else []
+    if not path.exists():
+        raise CorpusError(f"{path}: file not found; check its path")
+    files = filesets.folder_files(path)[0] if path.is_dir() else [(path.name, path)]
+    files = [file for file in files if reader_of(file[1])]
     if not files:
         endings = " ".join(FORMATS)
         raise CorpusError(f"{path}: contains no documents; pass files that end in one of {endings}")
