@@ -161,8 +161,8 @@ def _after_markup(source: str, position: int, limit: int) -> tuple[int, str | No
     text = None
     while (markup := _MARKUP.match(source, position, limit)) and markup["hides"]:
         text = ""
-        closing = _closing_tag(markup["hidden"] or "")
-        closed = closing.search(source, markup.end(), limit)
+        end = rf"</{markup['hidden']}\s*+>" if markup["hidden"] else "-->"
+        closed = re.compile(end, re.IGNORECASE).search(source, markup.end(), limit)
         position = closed.end() if closed else limit
     assert markup  # the pattern matches the empty string
     line_end = _line_end(source, "\n", markup.end(), limit)
@@ -173,11 +173,6 @@ def _after_markup(source: str, position: int, limit: int) -> tuple[int, str | No
 def _line_end(source: str, line_break: str, start: int, limit: int) -> int:
     end = source.find(line_break, start, limit)
     return limit if end < 0 else end
-
-
-@cache
-def _closing_tag(name: str) -> re.Pattern[str]:
-    return re.compile(rf"</{name}\s*+>" if name else "-->", re.IGNORECASE)
 
 
 def _continue_at(state: StateBlock, start: int, end: int, position: int) -> None:
