@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import IntArray, Mask
+from miner.arrays import Mask
 from miner.storage.corpus.joined import JoinedLines
 from miner.storage.corpus.records import MAX_CHARACTERS, Records
 
@@ -137,7 +137,7 @@ def find_repeats(
                     is_plain = key is str and not within_documents
                     is_large = len(records) >= MIN_RECORDS_TO_COMPILE
                     hashes = _compiled_hashes() if is_plain and is_large else _python_hashes
-                digests.append(_digests(records, within_documents, key, hashes))
+                digests.append(digests_of(records, within_documents, hashes, key))
             for part in digests.parts():
                 repeats.append(repeats_among(part))
             unique = len(digests) - len(repeats)
@@ -165,21 +165,6 @@ def repeats_among(digests: NDArray[np.void]) -> NDArray[np.void]:
     return repeats
 
 
-def _digests(
-    records: Records, within_documents: bool, key: Callable[[str], str], hashes: Hashes
-) -> NDArray[np.void]:
-    kept = np.ones(len(records), dtype=np.bool_)
-    kept[np.fromiter(records.rejected, np.int64)] = False
-    texts, is_hashed = records.texts, kept
-    if key is not str or within_documents:
-        texts = [*map(key, compress(texts, kept))]
-        is_hashed = np.ones(len(texts), dtype=np.bool_)
-    if within_documents:  # NUL separates them, because texts have none
-        docs = compress(records.docs, kept)
-        texts = [f"{text}\0{doc}" for text, doc in zip(texts, docs, strict=True)]
-    return digests_of(texts, is_hashed, np.flatnonzero(kept) + records.first_row, hashes)
-
-
 def _python_hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]:
     subset = [*compress(texts, kept)]
     return [
@@ -189,16 +174,25 @@ def _python_hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]
 
 
 def digests_of(
-    texts: Sequence[str], kept: Mask, rows: IntArray, hashes: Hashes = _python_hashes
+    records: Records,
+    within_documents: bool,
+    hashes: Hashes = _python_hashes,
+    key: Callable[[str], str] = str,
 ) -> NDArray[np.void]:
-    """Return a ``DIGEST`` record, 128 bits and the row, of each kept text.
+    """Return a ``DIGEST``, 128 bits and the row, of each record not rejected.
 
-    ``kept`` (N,) is a mask of K texts, whose rows are ``rows``, int64 (K,). ``hashes`` returns two
-    uint64 arrays (K,). By default, hashes differ between processes.
+    ``within_documents`` and ``key`` are as in ``find_repeats``. ``hashes`` returns two uint64
+    arrays (K,) for N texts and a mask (N,) of K. By default, hashes differ between processes.
     """
-    digests = np.empty(len(rows), dtype=DIGEST)
+    kept, texts = np.ones(len(records), dtype=np.bool_), records.texts
+    kept[np.fromiter(records.rejected, np.int64)] = False
+    if key is not str:
+        texts = [*map(key, texts)]
+    if within_documents:  # NUL separates them, because texts have none
+        texts = [f"{text}\0{doc}" for text, doc in zip(texts, records.docs, strict=True)]
+    digests = np.empty(np.count_nonzero(kept), dtype=DIGEST)
     digests["high"], digests["low"] = hashes(texts, kept)
-    digests["row"] = rows
+    digests["row"] = np.flatnonzero(kept) + records.first_row
     return digests
 
 

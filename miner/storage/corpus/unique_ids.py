@@ -5,10 +5,9 @@ Memory contains a few blocks of digests, and disk at most 24 bytes per record, i
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
-
-import numpy as np
 
 from miner.storage.corpus.records import CorpusError, Records, place_of
 from miner.storage.corpus.repeats import BLOCK, DIGEST, SortedRecords, digests_of, repeats_among
@@ -92,12 +91,8 @@ class UniqueIds:
         return place_of(row, self._corpus.names, self._corpus.starts)
 
     def _add(self, records: Records) -> None:
-        ids, kept = records.ids(), np.ones(len(records), dtype=np.bool_)
-        kept[np.fromiter(records.rejected, np.int64)] = False
-        if self._within_documents:
-            ids = [f"{name}\0{doc}" for name, doc in zip(ids, records.docs, strict=True)]
-        rows = np.flatnonzero(kept) + records.first_row
-        self._digests.append(digests_of(ids, kept, rows))
+        named = replace(records, texts=records.ids())
+        self._digests.append(digests_of(named, self._within_documents))
 
     def first_duplicate(self) -> DuplicateId | None:
         """Return the first id that recurs, or None.
