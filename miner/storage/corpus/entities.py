@@ -29,7 +29,7 @@ def unescape(text: str, levels: int = 1) -> str:
     Unknown entities stay. An entity of a tab or line end becomes a space.
     """
     for _ in range(levels):
-        text = _ENTITY.sub(lambda match: _character(match[0]), text)
+        text = _ENTITY.sub(_character, text)
     return text
 
 
@@ -81,15 +81,14 @@ def _unescaped(records: Records, levels: int) -> Records:
     return replace(result, trimmed=records.trimmed)
 
 
-def _character(entity: str) -> str:
-    if entity[1] != "#" and entity[1:] not in html5:
-        return entity
-    return _CONTROL.sub(" ", html.unescape(entity))
+def _character(match: re.Match[str]) -> str:
+    is_known = match[0][1] == "#" or match[0][1:] in html5
+    return _CONTROL.sub(" ", html.unescape(match[0])) if is_known else match[0]
 
 
 def _is_evidence(match: re.Match[str]) -> bool:
     """Return whether an entity touches a letter, as only in escaped text."""
-    character, text = _character(match[0]), match.string
+    character, text = _character(match), match.string
     if character == match[0]:
         return False
     before = _LETTER_BEFORE.search(text, max(0, match.start() - _LOOK_BACK), match.start())
