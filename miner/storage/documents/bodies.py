@@ -51,17 +51,14 @@ def decode_body(body: bytes, codings: Sequence[str], max_bytes: int) -> bytes:
         raise CodingError(f"{len(codings)} codings")
     for coding in (*reversed(codings), ""):
         actual = next((name for magic, name in _MAGIC.items() if body.startswith(magic)), "")
-        if actual or not _is_plain(body):
+        sample = body[:_SAMPLE_BYTES]
+        is_plain = _PLAIN.fullmatch(sample) and (not sample or b"<" in sample)
+        if actual or not is_plain:
             try:
                 body = _undo_coding(body, actual or coding, max_bytes)
             except (OSError, ValueError, NotImplementedError, zlib.error) as error:
                 raise CodingError(f"{coding}: {error}") from error
     return body
-
-
-def _is_plain(body: bytes) -> bool:
-    sample = body[:_SAMPLE_BYTES]
-    return _PLAIN.fullmatch(sample) is not None and (not sample or b"<" in sample)
 
 
 def _undo_coding(body: bytes, coding: str, max_bytes: int) -> bytes:
