@@ -6,9 +6,10 @@ A cleaned text keeps the offsets of its characters in the document, which ids of
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import log
+from operator import itemgetter
 from typing import Self
 
 from miner.storage.documents.splitting import AFTER_SENTENCE, LETTER
@@ -40,13 +41,16 @@ _MIN_EVIDENCE = log(20)
 Edit = tuple[int, int, str]
 """Start and end of a span of text, and its replacement."""
 
+Move = tuple[int, int, int, int]
+"""Start and end of an edited span in the new text, then in the old one."""
+
 
 class CleanText:
     """A ``text`` from ``from_text``, whose spans are mapped to the document."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._steps: list[_Offsets] = []
+        self._steps: list[list[Move]] = []
 
     @classmethod
     def from_text(cls, text: str, *, is_wrapped: bool) -> Self:
@@ -68,43 +72,32 @@ class CleanText:
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
         """Map a span of ``text`` to its start and end in the document."""
-        for offsets in reversed(self._steps):
-            start, end = offsets.origin(start), offsets.origin(end, is_end=True)
+        for moves in reversed(self._steps):
+            start, end = _origin(moves, start), _origin(moves, end, is_end=True)
         return start, end
 
     def _edit(self, edits: Iterable[Edit]) -> None:
-        offsets, pieces, done = _Offsets(), list[str](), 0
+        moves, pieces, done, size = list[Move](), list[str](), 0, 0
         for start, end, replacement in edits:
             pieces += self.text[done:start], replacement
-            offsets.add(start, end, len(replacement))
+            new_start = size + start - done
+            size = new_start + len(replacement)
+            moves.append((new_start, size, start, end))
             done = end
-        if pieces:
+        if moves:
             self.text = "".join([*pieces, self.text[done:]])
-            self._steps.append(offsets)
+            self._steps.append(moves)
 
 
-class _Offsets:
-    """The spans of one round of edits, in the text before and after."""
-
-    def __init__(self) -> None:
-        self._old: list[tuple[int, int]] = []
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-
-    def add(self, start: int, end: int, length: int) -> None:
-        new_start = start - self._shift(len(self._ends) - 1)
-        self._old.append((start, end))
-        self._starts.append(new_start)
-        self._ends.append(new_start + length)
-
-    def origin(self, offset: int, *, is_end: bool = False) -> int:
-        character = offset - is_end
-        edit = bisect_right(self._starts, character) - 1
-        is_edited = edit >= 0 and character < self._ends[edit]
-        return self._old[edit][is_end] if is_edited else offset + self._shift(edit)
-
-    def _shift(self, edit: int) -> int:
-        return self._old[edit][1] - self._ends[edit] if edit >= 0 else 0
+def _origin(moves: Sequence[Move], offset: int, *, is_end: bool = False) -> int:
+    character = offset - is_end
+    position = bisect_right(moves, character, key=itemgetter(0))
+    if not position:
+        return offset
+    _, new_end, start, end = moves[position - 1]
+    if character < new_end:
+        return end if is_end else start
+    return offset + end - new_end
 
 
 def _compositions(text: str) -> Iterator[Edit]:
