@@ -3,7 +3,7 @@
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from itertools import zip_longest
 from typing import IO
@@ -80,10 +80,8 @@ def _archive(path: Place) -> Iterator[zipfile.ZipFile]:
 
 
 def _read(path: Place, first: str, second: str) -> Iterator[FilePair]:
-    with ExitStack() as stack:
-        archive = stack.enter_context(_archive(path))
-        files = [stack.enter_context(archive.open(name)) for name in (first, second)]
-        yield from pairs_of_sides((path / first, path / second), map(_lines, files))
+    with _archive(path) as archive, archive.open(first) as source, archive.open(second) as target:
+        yield from pairs_of_sides((path / first, path / second), map(_lines, (source, target)))
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[str, str]]:
