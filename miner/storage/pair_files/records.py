@@ -1,9 +1,10 @@
 """Read pairs from JSON lines and Parquet."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from miner.storage.corpus.lines import text_lines
@@ -16,7 +17,6 @@ from miner.storage.places import Place
 
 NESTED = "translation"  # the field of Hugging Face's datasets with a text per language
 _NUMBERS = ("score", "cost", "probability")
-_OF_A_SIDE = ("id", "ids", "duplicates")
 
 Names = tuple[str, str]
 
@@ -40,11 +40,7 @@ def open_jsonl(
     except CorpusError as error:
         raise CorpusError(f"{path} line {number}: {error}; correct or remove it") from error
     names, nested = _fields(path, first, columns, languages)
-    return PairFile(
-        layout=_layout("JSON lines", names, nested),
-        read=partial(_read_jsonl, path, names, nested),
-        languages=_languages(names),
-    )
+    return _pair_file("JSON lines", names, nested, partial(_read_jsonl, path, names, nested))
 
 
 def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
@@ -67,22 +63,20 @@ def open_parquet(path: Place, columns: Sequence[str], languages: Languages) -> P
     if repeated := next((name for name in names if schema.names.count(name) > 1), None):
         raise CorpusError(f"{path}: has several columns {repeated!r}; rename all except for one")
     wanted = {nested or names[0], nested or names[1], *_NUMBERS, "corpus"}
-    wanted |= {f"{side}_{name}" for side in SIDES for name in _OF_A_SIDE}
+    wanted |= {f"{side}_{name}" for side in SIDES for name in ("id", "ids", "duplicates")}
     read = [name for name in schema.names if name in wanted]
-    return PairFile(
-        layout=_layout("Parquet", names, nested),
-        read=partial(_read_parquet, path, read, names, nested),
-        languages=_languages(names),
-    )
+    return _pair_file("Parquet", names, nested, partial(_read_parquet, path, read, names, nested))
 
 
-def _layout(form: str, names: Names, nested: str) -> str:
+def _pair_file(
+    form: str, names: Names, nested: str, read: Callable[[], Iterator[FilePair]]
+) -> PairFile:
     inside = f" of '{nested}'" if nested else ""
-    return f"{form}, fields '{names[0]}' and '{names[1]}'{inside}"
-
-
-def _languages(names: Names) -> Languages:
-    return language_of(names[0]), language_of(names[1])
+    return PairFile(
+        layout=f"{form}, fields '{names[0]}' and '{names[1]}'{inside}",
+        read=read,
+        languages=(language_of(names[0]), language_of(names[1])),
+    )
 
 
 def _fields(
@@ -104,17 +98,16 @@ def _fields(
             )
         return (columns[0], columns[1]), nested
     codes = {language_of(name): name for name in known}
-    if all(language in codes for language in languages if language) and all(languages):
+    if all(language and language in codes for language in languages):
         return (codes[languages[0]], codes[languages[1]]), nested
-    positions = named_sides(known)
-    if positions is None and any(f"source_{name}" in known for name in ("id", "ids")):
+    if positions := named_sides(known):
+        return (known[positions[0]], known[positions[1]]), nested
+    if "source_id" in known or "source_ids" in known:
         return OWN_NAMES, nested  # pairs of ids
-    if positions is None:
-        raise CorpusError(
-            f"{path}: no fields of source and target among {', '.join(known)}; name both with "
-            "--columns SOURCE,TARGET (of adit convert or rate)"
-        )
-    return (known[positions[0]], known[positions[1]]), nested
+    raise CorpusError(
+        f"{path}: no fields of source and target among {', '.join(known)}; name both with "
+        "--columns SOURCE,TARGET (of adit convert or rate)"
+    )
 
 
 def _read_jsonl(path: Place, names: Names, nested: str) -> Iterator[FilePair]:
@@ -128,12 +121,11 @@ def _read_jsonl(path: Place, names: Names, nested: str) -> Iterator[FilePair]:
 def _read_parquet(
     path: Place, columns: Sequence[str], names: Names, nested: str
 ) -> Iterator[FilePair]:
-    number = 0
     with parquet_file(path) as file:
-        for batch in file.iter_batches(columns=columns):
-            for record in batch.to_pylist():
-                number += 1
-                yield _pair(f"{path} record {number}", record, names, nested)
+        batches = file.iter_batches(columns=columns)
+        records = chain.from_iterable(batch.to_pylist() for batch in batches)
+        for number, record in enumerate(records, 1):
+            yield _pair(f"{path} record {number}", record, names, nested)
 
 
 def _parsed(line: str) -> Mapping[str, Any]:
