@@ -1,17 +1,10 @@
 """Repair the texts of pairs that conversions have damaged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING
 
 from miner.storage.documents.cleaning import INVISIBLE
 from miner.storage.pair_files.base import FilePair, PairFile
-
-if TYPE_CHECKING:
-    from ftfy import TextFixerConfig
 
 
 def repair_text(text: str) -> str:
@@ -22,7 +15,8 @@ def repair_text(text: str) -> str:
     """
     from ftfy import fix_text
 
-    return " ".join(INVISIBLE.sub("", fix_text(text, _config())).split())
+    fixed = fix_text(text, unescape_html=True, fix_character_width=False)
+    return " ".join(INVISIBLE.sub("", fixed).split())
 
 
 def repaired(pairs: PairFile) -> PairFile:
@@ -40,10 +34,3 @@ def repaired(pairs: PairFile) -> PairFile:
             yield pair
 
     return replace(pairs, read=read)
-
-
-@cache
-def _config() -> TextFixerConfig:
-    from ftfy import TextFixerConfig
-
-    return TextFixerConfig(unescape_html=True, fix_character_width=False)
