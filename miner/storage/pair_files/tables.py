@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,19 +29,18 @@ _OTHER_NAMES = ("score", "probability", "corpus")
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The columns of a table of pairs, by position from 0, None if absent.
+    """The columns of a table of pairs, by position from 0.
 
     ``delimiter`` is one of ``LAYOUTS``. ``texts`` are source and target. ``count`` is the number of
-    columns of every row, None if rows may differ. ``header`` has names in the first line, if any.
+    columns of every row, None if rows may differ. ``others`` are score, probability and corpus, by
+    name. ``header`` has names in the first line, if any.
     """
 
     delimiter: str
     texts: tuple[int, int]
     count: int | None
-    score: int | None = None
-    probability: int | None = None
-    corpus: int | None = None
-    header: Sequence[str] = ()
+    others: Mapping[str, int]
+    header: Sequence[str]
 
 
 def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> PairFile:
@@ -62,13 +61,13 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     else:
         texts = (1, 2) if is_own else named_sides(header) or _guessed(path, body, header)
     lowered = [name.lower() for name in header]
-    score, probability, corpus = (
-        lowered.index(name) if name in lowered else None for name in _OTHER_NAMES
-    )
-    if not header and _is_rated(body, texts):
-        score, probability = table.width - 3, table.width - 2
-    if table.width == 3 and texts == (0, 1) and not (header or _are_numbers(body, 2)):
-        corpus = 2
+    others = {name: lowered.index(name) for name in _OTHER_NAMES if name in lowered}
+    if is_own:
+        others = {"score": 0}
+    elif not header and _is_rated(body, texts):
+        others = {"score": table.width - 3, "probability": table.width - 2}
+    elif table.width == 3 and texts == (0, 1) and not (header or _are_numbers(body, 2)):
+        others = {"corpus": 2}
     names = [header[at] if header else str(at + 1) for at in texts]
     has_lines = table.delimiter not in QUOTING
     read = partial(
@@ -78,9 +77,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
             delimiter=table.delimiter,
             texts=texts,
             count=None if columns or _has_reasons(body, texts) else table.width,
-            score=0 if is_own else score,
-            probability=probability,
-            corpus=corpus,
+            others=others,
             header=header,
         ),
     )
@@ -88,7 +85,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
         layout=f"{LAYOUTS[table.delimiter]}, columns {names[0]} and {names[1]} of {table.width}"
         + (" (named by the first line)" if header else ""),
         read=read,
-        languages=(language_of(names[0]), language_of(names[1])) if header else (None, None),
+        languages=(language_of(names[0]), language_of(names[1])),
         header=filled[0] if header else None,
         has_lines=has_lines,
     )
@@ -226,9 +223,9 @@ def _pair(
         expected = columns.count or f"at least {max(first, second) + 1}"
         plural = "s" * (len(cells) != 1)
         problem = f"has {len(cells)} column{plural}, expected {expected}"
+    positions = map(columns.others.get, _OTHER_NAMES)
     score, probability, corpus = (
-        cells[at] if texts and at is not None and at < len(cells) else ""
-        for at in (columns.score, columns.probability, columns.corpus)
+        cells[at] if texts and at is not None and at < len(cells) else "" for at in positions
     )
     if score.strip() and _number(score) is None:
         problem = problem or f"score {score[:60]!r} is not a number"
