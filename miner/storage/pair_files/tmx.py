@@ -36,9 +36,9 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
         for variant in unit.iter("tuv"):
             tag = _tag(variant)
             tags.setdefault(base_language(tag), tag)
+    known = ", ".join(tags.values())
     given = [base_language(language) if language else None for language in languages]
     if lacking := next((code for code in given if code and tags and code not in tags), None):
-        known = ", ".join(tags.values())
         raise CorpusError(
             f"{path}: its first {SAMPLED_UNITS} units have no text in {lacking!r}, only in "
             f"{known}; pass two of these as --src-lang and --tgt-lang"
@@ -47,14 +47,13 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
     free = [code for code in order if code not in given]
     if len(order) > 2 and None in given:
         raise CorpusError(
-            f"{path}: has the languages {', '.join(tags.values())}; choose two with --src-lang and "
-            "--tgt-lang (of adit convert or rate)"
+            f"{path}: has the languages {known}; choose two with --src-lang and --tgt-lang (of "
+            "adit convert or rate)"
         )
     if len(order) == 1 or (not order and None in given):
+        contents = f"text in {known} only" if known else "no language"
         raise CorpusError(
-            f"{path}: its first {SAMPLED_UNITS} units have "
-            f"{f'text in {tag} only' if (tag := ' '.join(tags.values())) else 'no language'}; pass "
-            "TMX with two languages"
+            f"{path}: its first {SAMPLED_UNITS} units have {contents}; pass TMX with two languages"
         )
     chosen = tuple(code or free.pop(0) for code in given)
     shown = tuple(tags.get(code, code) for code in chosen)
