@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
@@ -171,6 +171,11 @@ class RemotePath:
 
     def receive(self, local: Path) -> None:
         """Copy a local file here, completely or not at all."""
+
+        def copy() -> None:  # with errors that Arrow's ``copy_files`` ignores
+            with local.open("rb") as file, filesystem.open_output_stream(target) as stream:
+                shutil.copyfileobj(file, stream, COPY_BYTES)
+
         with self._connected() as (filesystem, path):
             target, folder = path, path.rpartition("/")[0]
             if filesystem.type_name not in _WHOLE_OBJECTS:
@@ -178,7 +183,7 @@ class RemotePath:
                 target = f"{folder}/.{secrets.token_hex(8)}"
             # In a thread, because an interrupt of the main thread would close a partial file.
             with ThreadPoolExecutor(1) as executor:
-                executor.submit(_copy, local, filesystem, target).result()
+                executor.submit(copy).result()
             if target != path:
                 filesystem.move(target, path)
 
@@ -284,9 +289,8 @@ class _RemoteFile(RawIOBase):
 
     def readinto(self, buffer: Buffer) -> int:
         with self._place._connected():
-            remaining = (
-                self._file.size() - self._file.tell()
-            )  # some servers refuse to read past the end
+            # Some servers refuse to read past the end.
+            remaining = self._file.size() - self._file.tell()
             return int(self._file.readinto(memoryview(buffer)[:remaining])) if remaining > 0 else 0
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
@@ -300,24 +304,14 @@ class _RemoteFile(RawIOBase):
         super().close()
 
 
-def _copy(local: Path, filesystem: fs.FileSystem, target: str) -> None:
-    """Copy a local file, with errors that Arrow's ``copy_files`` ignores."""
-    with local.open("rb") as file, filesystem.open_output_stream(target) as stream:
-        shutil.copyfileobj(file, stream, COPY_BYTES)
-
-
 @cache
 def _filesystem(root: str, query: str) -> tuple[fs.FileSystem, str]:
     """Return the file system of a URI, and the beginning of its paths."""
+    from pyarrow import fs
+
+    connect: Callable[[str], tuple[fs.FileSystem, str]] = fs.FileSystem.from_uri
     default = _DEFAULT_OPTIONS.get(root.partition("://")[0].lower(), "")
     if default.partition("=")[0] not in query:
         with suppress(ValueError):  # an invalid option, or an Arrow without the default option
-            return _open_filesystem(root, f"{query}&{default}".lstrip("&"))
-    return _open_filesystem(root, query)
-
-
-def _open_filesystem(root: str, options: str) -> tuple[fs.FileSystem, str]:
-    from pyarrow import fs
-
-    result: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(f"{root}/?{options}".rstrip("?"))
-    return result
+            return connect(f"{root}/?" + f"{query}&{default}".lstrip("&"))
+    return connect(f"{root}/?{query}".rstrip("?"))
