@@ -95,8 +95,7 @@ def open_embeddings(
     or ``RemoteVectors`` of a remote file, which is not fetched.
 
     Args:
-        path: ``.npy`` (known by its first bytes), or raw row-major float32 or float16 (by its
-            size).
+        path: ``.npy`` (known by its first bytes), or raw row-major float32 or float16 (by size).
         rows: lines of the corpus, rejected ones included.
         dim: dimensions of a vector; required for raw floats, checked for ``.npy``.
         corpus: the corpus's name, for errors.
@@ -125,7 +124,9 @@ def open_embeddings(
     try:
         dtype, dim = _raw_layout(name, size, rows, dim, corpus)
     except EmbeddingsError:
-        _refuse_containers(name, head)
+        levels, refusal = look_into(head)
+        if refusal or levels:
+            raise EmbeddingsError(f"{name}: {refusal or _COMPRESSED}") from None
         raise
     if isinstance(path, RemotePath):
         return RemoteVectors(path, dtype, (rows, dim))
@@ -234,12 +235,6 @@ def _map_npy(
     else:
         return vectors
     raise EmbeddingsError(f"{path}: {problem}")
-
-
-def _refuse_containers(name: str, head: bytes) -> None:
-    levels, refusal = look_into(head)
-    if refusal or levels:
-        raise EmbeddingsError(f"{name}: {refusal or _COMPRESSED}")
 
 
 def _refuse_other_files(name: str, head: bytes) -> None:
