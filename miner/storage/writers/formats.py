@@ -88,28 +88,26 @@ def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin)
         files[0].write(lines.encode())
 
 
-def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
-    """Write Parquet with any signature as metadata, a row group per table."""
+def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> int:
+    """Write Parquet with any signature as metadata, a row group per table.
+
+    The number of pairs is returned.
+    """
+    pairs = 0
     if origin.signature:
         schema = schema.with_metadata({"signature": origin.signature})
     with pq.ParquetWriter(files[0], schema, compression="zstd") as writer:
         for table in tables:
             writer.write_table(table.cast(schema), row_group_size=len(table))
+            pairs += len(table)
+    return pairs
 
 
 def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write Parquet, and a card in Markdown, for Hugging Face's ``datasets``."""
-    sizes = []
-
-    def counted() -> Tables:
-        for table in tables:
-            sizes.append(len(table))
-            yield table
-
-    write_parquet(files[:1], counted(), schema, origin)
+    pairs = write_parquet(files[:1], tables, schema, origin)
     languages = [language for language in origin.languages if language]
     language_names = " and ".join(languages) if len(languages) == 2 else "two languages"
-    pairs = sum(sizes)
     size = _SIZES[min(max(0, len(str(pairs)) - 3), len(_SIZES) - 1)]
     described = (f"- `{name}`: {text}\n" for name, text in _COLUMNS.items() if name in schema.names)
     card = (
