@@ -89,8 +89,7 @@ def _line_document(line: bytes, place: str) -> Document | None:
 def _parquet_rows(path: AnyPath) -> Iterator[dict[str, object]]:
     with parquet_file(path) as file:
         names = file.schema_arrow.names
-        if names.count("text") != 1:
-            count = names.count("text")
+        if (count := names.count("text")) != 1:
             raise CorpusError(f"{path}: has {count} columns 'text'; name one column text")
         columns = [column for column in (*NAMES, "text") if names.count(column) == 1]
         for batch in file.iter_batches(batch_size=PARQUET_BATCH_ROWS, columns=columns):

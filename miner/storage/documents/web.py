@@ -185,9 +185,8 @@ def _read_dump(path: AnyPath) -> Iterator[RawDocument]:
     )
     try:
         for _, element in pages:
-            title, text = (
-                element.findtext(tag) or "" for tag in ("{*}title", "{*}revision/{*}text")
-            )
+            title = element.findtext("{*}title") or ""
+            text = element.findtext("{*}revision/{*}text") or ""
             is_article = element.findtext("{*}ns", ARTICLES) == ARTICLES
             if is_article and element.find("{*}redirect") is None:
                 yield RawDocument(name=title, content=text, extract=read_article)
