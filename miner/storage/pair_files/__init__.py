@@ -14,20 +14,12 @@ import codecs
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from miner.storage import streams
 from miner.storage.corpus.lines import text_lines
 from miner.storage.corpus.records import CorpusError
 from miner.storage.pair_files.base import BLANK, FilePair, Languages, PairFile
 from miner.storage.places import Place
 from miner.storage.recognition import SAMPLED_LINES, is_tmx
-from miner.storage.streams import (
-    CHUNK_BYTES,
-    PARQUET_MAGIC,
-    ZIP_MAGIC,
-    look_into,
-    open_binary,
-    read_chunks,
-    split_compression,
-)
 
 _START_BYTES = 4 << 10  # in which the first element of XML begins
 _UTF16 = {codecs.BOM_UTF16_LE: "UTF-16-LE", codecs.BOM_UTF16_BE: "UTF-16-BE"}
@@ -51,16 +43,16 @@ def open_pairs(
     from miner.storage.pair_files import moses, records, tables, tmx
 
     path = file_of_pairs(path)
-    with open_binary(path) as file:
-        head = file.read(CHUNK_BYTES)
-    if head.startswith(ZIP_MAGIC):
+    with streams.open_binary(path) as file:
+        head = file.read(streams.CHUNK_BYTES)
+    if head.startswith(streams.ZIP_MAGIC):
         return moses.open_zip(path, languages)
     suffix = pairs_format(path)
-    if head.startswith(PARQUET_MAGIC) or suffix == ".parquet":
+    if head.startswith(streams.PARQUET_MAGIC) or suffix == ".parquet":
         return records.open_parquet(path, columns, languages)
-    levels, _ = look_into(head)
+    levels, _ = streams.look_into(head)
     if levels or not head:  # the suffix and the compression must fit
-        head = next(read_chunks(path), b"")
+        head = next(streams.read_chunks(path), b"")
     encoding = _UTF16.get(head[:2], "utf-8")
     if is_tmx(head[:_START_BYTES].decode(encoding, "replace").lstrip("\ufeff \n\r\t")):
         return tmx.open_tmx(path, columns, languages)
@@ -90,7 +82,7 @@ def read_pairs(path: Place) -> Iterator[FilePair]:
 
 def pairs_format(path: Place) -> str:
     """Return the lower-case suffix before a compression's, or "" if missing."""
-    return split_compression(path)[0]
+    return streams.split_compression(path)[0]
 
 
 def file_of_pairs(path: Place) -> Place:

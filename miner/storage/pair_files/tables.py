@@ -8,19 +8,12 @@ from functools import partial
 
 from miner.addresses import addresses_in
 from miner.choices import FILTERS
+from miner.storage import recognition
 from miner.storage.corpus.lines import text_lines
 from miner.storage.corpus.records import CorpusError
 from miner.storage.pair_files.base import BLANK, FilePair, PairFile
 from miner.storage.pair_files.fields import language_of, named_sides
 from miner.storage.places import Place
-from miner.storage.recognition import (
-    QUOTING,
-    Table,
-    contains_sentences,
-    divide,
-    recognise,
-    tables_in,
-)
 from miner.storage.streams import split_compression
 
 LAYOUTS = {"\t": "TSV", " ||| ": "columns with |||", ",": "CSV", ";": "CSV with semicolons"}
@@ -51,7 +44,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     """
     filled = [line for line in lines if line.strip()]
     table = _table(path, filled)
-    first = next(divide(filled[:1], table.delimiter))
+    first = next(recognition.divide(filled[:1], table.delimiter))
     is_header = first == table.rows[0] and _is_header(first, columns)
     header = [name.strip() for name in first] if is_header else []
     body = table.rows[bool(header) :]
@@ -69,7 +62,7 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     elif table.width == 3 and texts == (0, 1) and not (header or _are_numbers(body, 2)):
         others = {"corpus": 2}
     names = [header[at] if header else str(at + 1) for at in texts]
-    has_lines = table.delimiter not in QUOTING
+    has_lines = table.delimiter not in recognition.QUOTING
     read = partial(
         _read_lines if has_lines else _read_csv,
         path,
@@ -91,16 +84,16 @@ def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> Pai
     )
 
 
-def _table(path: Place, lines: Sequence[str]) -> Table:
+def _table(path: Place, lines: Sequence[str]) -> recognition.Table:
     # That of the delimiter that most lines have equally often.
-    tables = [table for table in tables_in(lines) if table.share >= 0.5]
+    tables = [table for table in recognition.tables_in(lines) if table.share >= 0.5]
     is_csv = split_compression(path)[0] == ".csv"
-    candidates = [table for table in tables if table.delimiter not in QUOTING] or [
+    candidates = [table for table in tables if table.delimiter not in recognition.QUOTING] or [
         table for table in tables if is_csv or named_sides(table.rows[0])
     ]
     if candidates:
         return max(candidates, key=lambda table: table.share)
-    finding = recognise(lines)
+    finding = recognition.recognise(lines)
     contents = f"contains {finding.contents}" if finding else "no pairs found in its first lines"
     raise CorpusError(
         f"{path}: {contents}; pass TSV, CSV, JSON lines, Parquet, TMX, a zip file of OPUS, or SRC "
@@ -168,7 +161,7 @@ def _is_text(rows: Sequence[Sequence[str]], column: int) -> bool:
     cells = [row[column] for row in rows]
     urls = sum(bool(addresses_in(cell)) and len(cell.split()) == 1 for cell in cells)
     is_other = 2 * urls >= len(cells) or _are_numbers(rows, column)
-    return not is_other and contains_sentences(rows, column)
+    return not is_other and recognition.contains_sentences(rows, column)
 
 
 def _are_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
@@ -200,7 +193,7 @@ def _read_csv(path: Place, columns: Columns) -> Iterator[FilePair]:
 
     number = 0
     try:
-        for number, cells in enumerate(divide(lines(), columns.delimiter), 1):
+        for number, cells in enumerate(recognition.divide(lines(), columns.delimiter), 1):
             problem = problems[0] if problems else "" if any(cells) else BLANK
             problems.clear()
             if number > 1 or not columns.header:
