@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import FloatArray, IntArray, code_points
+from miner.arrays import FloatArray, code_points
 
 READING = 3  # version of reading, in work-folder keys; raise it when results change
 
@@ -51,6 +51,7 @@ _NUMBER = re.compile(
     rf"[\d{_VULGAR}](?:\d{{,2}}(?:[{_GROUPS}]\d{{3}})+(?!\d)|\d*)(?:[{_MARKS}]\d+)*"
     rf"(?:[{_VULGAR}]| ?[{_WORDS}]+(?: ?\d[\d,]* ?[{_WORDS}]+)*(?: ?\d{{1,4}}(?![\d,.]))?)?"
 )
+_SIGN = re.compile(f"[0-9{_VULGAR}]")  # one of each number in ASCII digits
 _BARE_FRACTION = re.compile(r"\.(?<![\w.,]\.)(?=\d)")  # .5; it begins with a character to search
 _TERM = re.compile(rf"(\d[\d,]*) ?([{_WORDS}]*)")
 _RUN = re.compile(r"\d+")
@@ -106,8 +107,8 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
     """
     counts, none = np.zeros((3, len(source))), frozenset[Number]()
     numbers_of = [
-        {position: numbers_in(texts[position]) for position in _places_of_digits(texts).tolist()}
-        for texts in (source, target)
+        {place: numbers_in(text) for place, text in enumerate(texts) if _SIGN.search(text)}
+        for texts in map(with_ascii_digits, (source, target))
     ]
     for position in numbers_of[0].keys() | numbers_of[1].keys():
         one, two = (numbers.get(position, none) for numbers in numbers_of)
@@ -120,36 +121,23 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
     """Return ``texts`` with ASCII digits, or the same object if unchanged."""
     codes, starts = code_points(texts)
-    places, values = _foreign_digits(codes)
-    if not (values < 10).any():
+    table = _ascii_digits()
+    foreign = np.flatnonzero(codes >= _FIRST_FOREIGN)
+    digits = table[np.minimum(codes[foreign], len(table) - 1)]
+    if not digits.any():
         return texts
     codes = codes.copy()
-    codes[places[values < 10]] = values[values < 10] + ord("0")
+    codes[foreign[digits > 0]] = digits[digits > 0]
     whole = codes.tobytes().decode("utf-32-le", "surrogatepass")
     return [whole[start:end] for start, end in pairwise(starts.tolist())]
 
 
-def _places_of_digits(texts: Sequence[str]) -> IntArray:
-    codes, starts = code_points(texts)
-    latin = np.flatnonzero((codes - ord("0") < 10) | (codes - ord("\u00bc") < 3))
-    digits = np.concatenate([latin, _foreign_digits(codes)[0]])
-    return np.unique(np.searchsorted(starts, digits, side="right")) - 1
-
-
-def _foreign_digits(codes: NDArray[np.uint32]) -> tuple[IntArray, NDArray[np.uint8]]:
-    """Return positions and values (10 for fractions) of digits beyond Latin-1."""
-    places = np.flatnonzero(codes >= _FIRST_FOREIGN)
-    table = _value_table()
-    values = table[np.minimum(codes[places], len(table) - 1)]
-    return places[values <= 10], values[values <= 10]
-
-
 @cache
-def _value_table() -> NDArray[np.uint8]:
-    table = np.full(1 << 17, 255, dtype=np.uint8)
-    characters = "".join(map(chr, range(len(table))))
-    for match in re.finditer(rf"(\d)|[{_VULGAR}]", characters):
-        table[match.start()] = unicodedata.decimal(match[0]) if match[1] else 10
+def _ascii_digits() -> NDArray[np.uint8]:
+    """Return the code of each character's ASCII digit, 0 if it is not a digit."""
+    table = np.zeros(1 << 17, dtype=np.uint8)
+    for match in re.finditer(r"\d", "".join(map(chr, range(len(table))))):
+        table[match.start()] = ord("0") + int(match[0])
     return table
 
 
