@@ -92,14 +92,13 @@ def best_pairs(
     # Mean cosines of the neighbours, and the rows' ranks in the neighbours' lists.
     reverse = [(np.zeros(shape), np.zeros(shape, dtype=np.int32)) for shape in shapes]
 
-    def enter(place: int, other: RowNeighbours) -> None:
-        part_rows = parts[place]
-        other_lists = other.ids, other.lists.ids, other.means
-        fill(part_rows.ids, part_rows.lists.ids, *other_lists, *reverse[place])
+    def enter(other: RowNeighbours, place: int) -> None:
+        ids, lists = parts[place].ids, parts[place].lists.ids
+        fill(ids, lists, other.ids, other.lists.ids, other.means, *reverse[place])
 
     for other in others:
         if len(other.ids):
-            run_in_threads(partial(enter, other=other), range(len(parts)))
+            run_in_threads(partial(enter, other), range(len(parts)))
     for part, (mean, reverse_ranks) in zip(parts, reverse, strict=True):
         yield _best(part, mean, reverse_ranks, side, margin)
 

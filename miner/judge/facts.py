@@ -182,8 +182,7 @@ def _levels_of(words: Words, facts: Facts) -> NDArray[np.int64]:
     """Return the level of each meaning in one sentence with words, int64 (M,)."""
     single = facts.word_levels(words.vectors)[words.ids].astype(np.int64)
     double = single[:-1] + single[1:] + facts.joining
-    levels: NDArray[np.int64] = np.concatenate([single, double]).max(axis=0) + facts.biases
-    return levels
+    return np.asarray(np.concatenate([single, double]).max(axis=0) + facts.biases)
 
 
 def _are_both(one: Any, other: Any) -> Any:  # noqa: ANN401

@@ -230,8 +230,7 @@ def _rate(left: Codes, right: Codes) -> float:
     """Return a thread's operations per second in tiles without hits."""
     floors = np.full(len(left), LARGE, np.float32), np.full(len(right), LARGE, np.float32)
     seconds = _sustained(lambda: find_hits(left, right, *floors))
-    operations: float = 2.0 * len(left) * left.numbers.shape[1] * len(right)
-    return operations / seconds
+    return 2.0 * left.numbers.size * len(right) / seconds
 
 
 def _taking(x: Matrix, y: Matrix, k: int) -> float:

@@ -265,8 +265,7 @@ class _Side:
         length = 1.01 * float(np.linalg.norm(mean.astype(np.float64)))
         bound = product_rounding("float32", len(mean)) * length
         with np.errstate(invalid="ignore"):  # BLAS may set it though rows are finite
-            products: NDArray[np.float64] = (self._rows @ mean).astype(np.float64) + bound
-        return products
+            return np.asarray((self._rows @ mean).astype(np.float64) + bound)
 
     def codes(self, bias: NDArray[np.float64]) -> Codes:
         return Codes(

@@ -129,10 +129,8 @@ def _block(
             for number in range(way.steps):
                 step = builder.add(first_step, LONG(number))
                 for at, (row, part, _) in enumerate(group):  # LLVM loads the same codes once
-                    column, code = (
-                        loaded(builder, right, step)[part],
-                        in_all_lanes(builder, row, step),
-                    )
+                    column = loaded(builder, right, step)[part]
+                    code = in_all_lanes(builder, row, step)
                     sums[at] = way.multiply(builder, sums[at], column, code)
             for total, (_, _, place) in zip(sums, group, strict=True):
                 if way.widen:
@@ -494,8 +492,7 @@ class Columns:
         if not (len(rows) and self._count):
             return np.empty((len(rows), self._count), dtype=np.int32)
         codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
-        products: NDArray[np.int32] = _multiplied(codes, *self._panels)[:, : self._count]
-        return products
+        return np.asarray(_multiplied(codes, *self._panels)[:, : self._count])
 
 
 def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:

@@ -74,12 +74,10 @@ def _measure_products(with_torch: bool) -> dict[Precision, float]:
     random = np.random.default_rng(0)
     x, y = (random.standard_normal((rows, DIM), dtype=np.float32) for rows in (ROWS, COLUMNS))
     floors = (np.full(ROWS, LARGE, np.float32), np.full(COLUMNS, LARGE, np.float32))
+    omitted = {"bfloat16": not with_torch, "int16": largest_code() == INT8_MAX}
     rates: dict[Precision, float] = {}
-
     for precision in MEASURED:
-        if precision == "bfloat16" and not with_torch:
-            continue
-        if precision == "int16" and largest_code() == INT8_MAX:
+        if omitted.get(precision):
             continue
         try:
             work = partial(find_hits, *encode_both(x, y, precision), *floors)
@@ -228,9 +226,7 @@ class _TwoWayTrial:
 
     @cached_property
     def trials(self) -> list[_Trial]:
-        source, target = self.sides
-        both = (source, target), (target, source)
-        return [_Trial(*sides, self._k, self._rows) for sides in both]
+        return [_Trial(*sides, self._k, self._rows) for sides in (self.sides, self.sides[::-1])]
 
     @property
     def gap(self) -> float:
@@ -273,17 +269,13 @@ class _Trial:
 
     def hidden(self, precision: Precision) -> IntArray:
         """Count the nearest rows whose bounds may exceed the k-th cosine, (R,)."""
-        return np.asarray((self._cosines >= self._lowest(precision)).sum(axis=1))
-
-    def _lowest(self, precision: Precision) -> Matrix:
-        # Each row's least cosine whose bound may exceed the k-th cosine, (R, 1). Measured on
-        # nearest rows: with relative rounding, their bounds exceed cosines by most.
+        # Excesses are measured on nearest rows: with relative rounding, theirs are the largest.
         left, right = encode_both(self._rows, self._last, precision)
         codes = numbers_of(left.numbers), numbers_of(right.numbers)
         products = np.einsum("nd,nd->n", *codes) * left.scale * right.scale
         bounds = products + left.slack * np.abs(products) + left.bias + right.bias
         excess = float((bounds - np.einsum("nd,nd->n", self._rows, self._last)).mean())
-        return (self._least - excess)[:, None]
+        return np.asarray((self._cosines >= (self._least - excess)[:, None]).sum(axis=1))
 
 
 def _nearest(queries: Matrix, base: Matrix, count: int) -> tuple[Matrix, IntArray]:
