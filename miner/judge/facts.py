@@ -69,20 +69,17 @@ class Facts:
 
         Levels are log odds without bias, times 256, up to 15,000 in size, of unit rows (U, D).
         """
+        multiply_hidden, multiply_outputs = self._multipliers
         levels = np.empty((len(vectors), len(self.biases)), dtype=np.int16)
         for part in blocks(len(vectors), WORDS_AT_ONCE):
-            hidden = self._multiply_hidden(whole_vectors(vectors[part]))
+            hidden = multiply_hidden(whole_vectors(vectors[part]))
             units = rounded(hidden, self.scales[0], MAX_BYTE, np.empty(hidden.shape, np.int8))
-            rounded(self._multiply_outputs(units), self.scales[1], MAX_LEVEL, levels[part])
+            rounded(multiply_outputs(units), self.scales[1], MAX_LEVEL, levels[part])
         return levels
 
     @cached_property
-    def _multiply_hidden(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
-        return multiplier(np.ascontiguousarray(self.hidden.T))
-
-    @cached_property
-    def _multiply_outputs(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
-        return multiplier(np.ascontiguousarray(self.outputs.T))
+    def _multipliers(self) -> list[Callable[[NDArray[np.int8]], NDArray[np.int32]]]:
+        return [multiplier(np.ascontiguousarray(each.T)) for each in (self.hidden, self.outputs)]
 
 
 @cache

@@ -32,15 +32,7 @@ from miner.judge.features import (
     SPLIT_LANGUAGES,
 )
 from miner.judge.network import BUNDLED as BUNDLED_NETWORK
-from miner.judge.prior import (
-    NO_SCORES,
-    SCORES,
-    SHIFTS,
-    Peak,
-    Peaks,
-    Probabilities,
-    count_scores,
-)
+from miner.judge.prior import NO_SCORES, SCORES, SHIFTS, Peak, Peaks, Probabilities, count_scores
 from miner.threads import blocks, run_in_threads
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"

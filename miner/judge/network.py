@@ -124,14 +124,17 @@ class Network:
             attend_across,
             attend_within,
             pool_words,
+            put_in_context,
         )
 
         vectors, weights, ids = _join(sides, places)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         whole = whole_vectors(vectors)
         different = self.inputs.finish(self.inputs.multiply(whole.astype(np.int8)), least=0)
-        hidden = self._in_context(different, ids, offsets)
-        size = hidden.shape[1]
+        size, layer = different.shape[1], self.context
+        products = self._multiply_context(_bytes(different, layer.steps[:size]))
+        hidden = np.empty((len(ids), size), np.float32)
+        put_in_context(different, products, ids, offsets, layer.scale, layer.bias, hidden)
         within = self.attention(hidden)
         within[:, : 2 * size] = _units(within[:, : 2 * size])
         attended, scale = np.empty_like(hidden), UNITS**-2
@@ -156,16 +159,6 @@ class Network:
         places = self.context.weight.reshape(3, -1, size).transpose(0, 2, 1)
         return multiplier(np.ascontiguousarray(places.reshape(3 * size, -1)))
 
-    def _in_context(self, different: Floats, ids: Ids, offsets: Ids) -> Floats:
-        """Return the hidden units of words in context, float32 (N, H)."""
-        from miner.judge.compiled_attention import put_in_context
-
-        whole = _bytes(different, self.context.steps[: different.shape[1]])
-        out = np.empty((len(ids), different.shape[1]), np.float32)
-        products, layer = self._multiply_context(whole), self.context
-        put_in_context(different, products, ids, offsets, layer.scale, layer.bias, out)
-        return out
-
 
 def unmatched_words(
     makers: Sequence[WordEmbedder], source: Sequence[str], target: Sequence[str]
@@ -177,13 +170,14 @@ def unmatched_words(
     """
     network, sides = network_of(makers), (source, target)
     words = [maker.words(texts) for maker, texts in zip(makers, sides, strict=True)]
-    judged = network.judge(words[0], words[1])[1:] if network else None
+    nothing = [np.zeros(len(own.ids)) for own in words]
+    odds = network.judge(words[0], words[1])[1:] if network else nothing
     flags: list[list[WordFlags]] = [[], []]
     for side, (maker, texts, own) in enumerate(zip(makers, sides, words, strict=True)):
         for row, text in enumerate(texts):
             parts = maker.split(text)
             first = int(own.offsets[row])
-            values = judged[side][first : first + len(parts)] if judged else np.zeros(len(parts))
+            values = odds[side][first : first + len(parts)]
             flags[side].append(list(zip(parts, (values > UNMATCHED).tolist(), strict=True)))
     return list(zip(*flags, strict=True))
 

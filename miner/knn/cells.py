@@ -15,15 +15,7 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import (
-    NO_NEIGHBOUR,
-    FloatArray,
-    IntArray,
-    Matrix,
-    Neighbours,
-    evenly_spaced,
-    take_rows,
-)
+from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Matrix, Neighbours, evenly_spaced
 from miner.knn.core import passes
 from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
 from miner.knn.core.passes import TopK, growing_blocks
@@ -291,7 +283,7 @@ class _Side(NamedTuple):
             codes = replace(codes, ids=names.astype(np.int32))
         if np.array_equal(order.rows, np.arange(len(rows))):
             return cls(rows, codes, order)
-        return cls(take_rows(rows, order.rows), codes.take(order.rows), order)
+        return cls(rows.take(order.rows, axis=0), codes.take(order.rows), order)
 
     def nearest(self, k: int, least: Matrix | None) -> TopK:
         """Return unused neighbours, whose cosines must reach ``least``, (N,)."""
