@@ -173,9 +173,7 @@ def _sum(terms: Iterable[tuple[str, str]]) -> str | None:
     limits = [math.inf, math.inf]  # of the next term, and of the next section
     for digits, words in terms:
         powers = [_POWERS[word] for word in words]
-        small, large = (
-            sum(p for p in powers if (p < _SECTION) == below) for below in (True, False)
-        )
+        small, large = (sum(p for p in powers if (p < _SECTION) == low) for low in (True, False))
         if len(digits) > _MAX_TERM:
             return None
         value = int(digits.replace(",", "")) * 10**small

@@ -138,9 +138,8 @@ def _best(
     is_neighbour = neighbours != NO_NEIGHBOUR
     score = margin_scores(part.lists.cosines, part.means[:, None], mean, margin=margin)
     score[~is_neighbour] = -np.inf
-    row, column = np.nonzero(
-        is_neighbour & (score == score.max(axis=1, keepdims=True, initial=-np.inf))
-    )
+    highest = score.max(axis=1, keepdims=True, initial=-np.inf)
+    row, column = np.nonzero(is_neighbour & (score == highest))
     rank, reverse_rank = (column + 1).astype(np.int32), reverse_ranks[row, column]
     ends = part.ids[row], neighbours[row, column]
     means = part.means[row], mean[row, column]

@@ -179,15 +179,13 @@ def _describe_side(weights: Any, one: Any, other_match: Any, out: Any) -> Any:
 
 
 @_part
-def _take_words(
-    vectors: Any, weights: Any, ids: Any, is_joined: bool, rows: Any, taken: Any
-) -> Any:
+def _take_words(vectors: Any, weights: Any, ids: Any, is_joined: bool, rows: Any, out: Any) -> Any:
     """Write vectors and weights of words, and return their number."""
     if is_joined:
-        return _join_words(vectors, weights, ids, rows, taken)
+        return _join_words(vectors, weights, ids, rows, out)
     _take_whole(vectors, ids, rows)
     for word in range(len(ids)):
-        taken[word] = weights[ids[word]]
+        out[word] = weights[ids[word]]
     return len(ids)
 
 

@@ -78,11 +78,9 @@ def _balance_loads(centroids: Matrix, sample: Matrix) -> Matrix:
     rows = sample[evenly_spaced(len(sample), count)]
     cells = nearest_cells(rows, centroids, probes=PROBES)
     sampled = slice(None, None, max(1, len(rows) // GAP_SAMPLE_ROWS))
-    sample_rows = rows[sampled].astype(np.float64)  # products of unit rows sum exactly
-    first, last = (
-        np.einsum("nd,nd->n", sample_rows, centroids[cells[sampled, at]]) for at in (0, -1)
-    )
-    step = BALANCE_STEP * math.fsum(first - last) / len(sample_rows)
+    units = rows[sampled].astype(np.float64)  # products of unit rows sum exactly
+    first, last = (np.einsum("nd,nd->n", units, centroids[cells[sampled, at]]) for at in (0, -1))
+    step = BALANCE_STEP * math.fsum(first - last) / len(units)
 
     def penalised(penalties: FloatArray) -> Matrix:
         numbers = (-penalties / _penalty_scale(rows)).astype(np.float32)
@@ -173,13 +171,12 @@ def fit_probe_radius(
     if probes >= len(centroids):
         return ProbeRadius(usual=LARGE, farthest=LARGE)
     least = max(1, probes - PROBE_SLACK)
-    (row_cells, row_gaps), (nearest_row_cells, nearest_gaps) = (
-        _nearest(side, centroids, probes + PROBE_SLACK) for side in (rows, nearest)
-    )
-    pair_gaps = np.maximum(row_gaps[:, :, None], nearest_gaps[:, None, :])
-    pair_gaps[row_cells[:, :, None] != nearest_row_cells[:, None, :]] = LARGE
+    cells, gaps = _nearest(rows, centroids, probes + PROBE_SLACK)
+    other_cells, other_gaps = _nearest(nearest, centroids, probes + PROBE_SLACK)
+    pair_gaps = np.maximum(gaps[:, :, None], other_gaps[:, None, :])
+    pair_gaps[cells[:, :, None] != other_cells[:, None, :]] = LARGE
     meeting = np.sort(pair_gaps.min(axis=(1, 2)))
-    farther = np.sort(row_gaps[:, least:], axis=None)
+    farther = np.sort(gaps[:, least:], axis=None)
     return ProbeRadius(
         usual=float(farther[: len(rows) * (probes - least) + 1][-1]),
         farthest=2 * float(meeting[-1 - len(meeting) // FARTHEST]),

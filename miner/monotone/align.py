@@ -46,9 +46,7 @@ class Alignment:
     def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Return the positions of both sides' sentences in each bead, ascending."""
         sides = (itertools.pairwise(side.tolist()) for side in (self.source, self.target))
-        return [
-            (tuple(range(*own)), tuple(range(*other))) for own, other in zip(*sides, strict=True)
-        ]
+        return [(tuple(range(*x)), tuple(range(*y))) for x, y in zip(*sides, strict=True)]
 
 
 def align(source: Blocks, target: Blocks) -> Alignment:

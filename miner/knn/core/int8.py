@@ -240,9 +240,8 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
                 any_hits = builder.or_(any_hits, hits)
                 products.append(value)
                 found.append(hits)
-        is_hit = builder.icmp_unsigned(
-            "!=", builder.bitcast(any_hits, ir.IntType(LANES)), ir.IntType(LANES)(0)
-        )
+        all_bits = builder.bitcast(any_hits, ir.IntType(LANES))
+        is_hit = builder.icmp_unsigned("!=", all_bits, all_bits.type(0))
         with builder.if_then(is_hit, likely=False):
             for place, value in enumerate(products):
                 builder.store(value, builder.gep(out, [LONG(place)]), align=4)
@@ -383,6 +382,9 @@ def _panels_of(columns: Any, raised: Any) -> Any:
     return panels
 
 
+_laid_out = _compile(_panels_of.py_func)
+
+
 @_part
 def products_of(rows: Any, panels: Any, raised: Any) -> Any:
     """Multiply codes (R, D) by panels, to int32 (R, P * COLUMNS).
@@ -399,9 +401,7 @@ def products_of(rows: Any, panels: Any, raised: Any) -> Any:
     return out
 
 
-@_compile
-def _multiplied(rows: Any, panels: Any, raised: Any) -> Any:
-    return products_of(rows, panels, raised)
+_multiplied = _compile(products_of.py_func)
 
 
 @_part
@@ -450,11 +450,6 @@ def _hits(
                         count += 1
     use_tiles(False)
     return places[:count], bounds[:count]
-
-
-@_compile
-def _laid_out(columns: Any, raised: Any) -> Any:
-    return _panels_of(columns, raised)
 
 
 def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], int]:

@@ -31,7 +31,7 @@ from miner.knn.core.products import (
     seconds_of,
     torch_is_loaded,
 )
-from miner.threads import blocks, on_one_thread, run_in_threads
+from miner.threads import blocks, map_in_threads, on_one_thread
 
 logger = logging.getLogger(__name__)
 
@@ -279,16 +279,12 @@ class _Trial:
 
 
 def _nearest(queries: Matrix, base: Matrix, count: int) -> tuple[Matrix, IntArray]:
-    parts: list[tuple[Matrix, IntArray]] = []
-
-    def search(columns: slice) -> None:
+    def search(columns: slice) -> tuple[Matrix, IntArray]:
         cosines, places = _largest(queries @ base[columns].T, count)
-        parts.append((cosines, places + columns.start))
+        return cosines, places + columns.start
 
-    run_in_threads(search, blocks(len(base), BLOCK_COLUMNS))
-    cosines, ids = (
-        np.concatenate(columns_of_parts, axis=1) for columns_of_parts in zip(*parts, strict=True)
-    )
+    found = map_in_threads(search, blocks(len(base), BLOCK_COLUMNS))
+    cosines, ids = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
     cosines, places = _largest(cosines, count)
     return cosines, np.take_along_axis(ids, places, axis=1)
 
