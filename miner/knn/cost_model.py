@@ -189,22 +189,20 @@ def measure_machine(*, dim: int, k: int) -> Machine:
 
 def _measure(dim: int, k: int) -> Machine:
     random = np.random.default_rng(0)
-    wide = dim >= INT8_DIMENSIONS
-    rates = product_rates()
-    usable = [each for each in rates if not (wide and each in ("int8", "int16"))]
-    products = {}
     x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))
-    for precision in usable:
-        left, right = encode_both(x[:TILE_ROWS], y[:TILE_COLUMNS], precision)
-        products[precision] = _rate(left, right)
+    tile = x[:TILE_ROWS], y[:TILE_COLUMNS]
+    products = {
+        precision: _rate(*encode_both(*tile, precision))
+        for precision in product_rates()
+        if dim < INT8_DIMENSIONS or precision not in ("int8", "int16")
+    }
     integers = type_of_integers(dim, TORCH_FROM)
-    left, right = (codes_of(side, integers) for side in (x[:TILE_ROWS], y[:TILE_COLUMNS]))
     kernels = compiled_int8()
     return Machine(
         threads=thread_count(),
         int8=kernels.CHOSEN.name if kernels else "torch" if "int8" in products else "none",
         products=products,
-        integers=_rate(left, right),
+        integers=_rate(*(codes_of(side, integers) for side in tile)),
         cosine=_taking(x, y, k),
         preparation=_preparing(x, y, k),
     )

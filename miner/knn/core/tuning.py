@@ -135,8 +135,8 @@ def choose_codes(
 def _fastest(trial: _TwoWayTrial) -> Precision:
     operations, dim = trial.operations, trial.dim
     rates = product_rates() if operations and low_precision_pays(operations) else {}
-    wide = dim >= INT8_DIMENSIONS
-    usable = [each for each in rates if not (wide and each in ("int8", "int16"))]
+    fits = dim < INT8_DIMENSIONS
+    usable = [each for each in rates if fits or each not in ("int8", "int16")]
     return min(usable, key=trial.seconds, default="float32")
 
 
