@@ -11,15 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from miner.arrays import Matrix
+from miner.knn.core import passes
 from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
-from miner.knn.core.passes import (
-    MIN_COLUMNS_TO_SEED,
-    SEEDS,
-    TILE_COLUMNS,
-    TILE_ROWS,
-    TopK,
-    find_hits,
-)
+from miner.knn.core.passes import TopK, find_hits
 from miner.knn.core.products import (
     INT8_DIMENSIONS,
     LARGE,
@@ -109,7 +103,8 @@ def exact_cost(problem: Problem, machine: Machine, precision: Precision | None =
     """Estimate the cost of exact search in ``precision``, or in the fastest."""
     rate = machine.products[precision] if precision else max(machine.products.values())
     ways = [(problem.dim, HIDDEN)] + [(AXES, HIDDEN_BY_AXES)] * (problem.dim > AXES)
-    seeds = SEEDS * problem.rows * (min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED)
+    fewest = min(problem.sources, problem.targets)
+    seeds = passes.SEEDS * problem.rows * (fewest >= passes.MIN_COLUMNS_TO_SEED)
     seconds = min(
         (problem.similarities + seeds) * 2 * width / rate
         + (_hits(problem) + problem.rows * hidden) * machine.cosine
@@ -190,7 +185,7 @@ def measure_machine(*, dim: int, k: int) -> Machine:
 def _measure(dim: int, k: int) -> Machine:
     random = np.random.default_rng(0)
     x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))
-    tile = x[:TILE_ROWS], y[:TILE_COLUMNS]
+    tile = x[: passes.TILE_ROWS], y[: passes.TILE_COLUMNS]
     products = {
         precision: _rate(*encode_both(*tile, precision))
         for precision in product_rates()
