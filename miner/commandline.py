@@ -78,9 +78,7 @@ def run_command(main: Callable[[], int], program: str) -> int:
 def _flush_stdout() -> None:
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
+    except OSError as error:  # also a broken pipe, which is raised again as one
         _drop_stdout()
         raise OSError(error.errno, error.strerror, "standard output") from error
 

@@ -55,7 +55,7 @@ class Layer:
 
     def __call__(self, inputs: Floats, *, least: float = -np.inf) -> Floats:
         """Return the outputs of inputs (N, K), at least ``least``, (N, L)."""
-        return self.finish(self.multiply(_bytes(inputs, self.steps)), least)
+        return self.finish(self.multiply(rounded(inputs, self.steps, MAX_BYTE, np.int8)), least)
 
     @cached_property
     def multiply(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
@@ -130,9 +130,10 @@ class Network:
         vectors, weights, ids = _join(sides, places)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         whole = whole_vectors(vectors)
-        different = self.inputs.finish(self.inputs.multiply(whole.astype(np.int8)), least=0)
+        different = self.inputs.finish(self.inputs.multiply(whole), least=0)
         size, layer = different.shape[1], self.context
-        products = self._multiply_context(_bytes(different, layer.steps[:size]))
+        whole_units = rounded(different, layer.steps[:size], MAX_BYTE, np.int8)
+        products = self._multiply_context(whole_units)
         hidden = np.empty((len(ids), size), np.float32)
         put_in_context(different, products, ids, offsets, layer.scale, layer.bias, hidden)
         within = self.attention(hidden)
@@ -215,14 +216,9 @@ def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats
     return np.concatenate(vectors), np.concatenate(weights), np.concatenate(ids)
 
 
-def _bytes(values: Floats, steps: Floats) -> NDArray[np.int8]:
-    """Return values (N, K) times ``steps`` (K,) as whole numbers up to 127."""
-    return rounded(values, steps, MAX_BYTE, np.empty(values.shape, np.int8))
-
-
 def _units(values: Floats) -> Floats:
     """Return queries or keys (N, H) in whole numbers of ``UNITS`` per unit."""
-    return rounded(values, UNITS, MAX_UNITS, np.empty(values.shape, np.float32))
+    return rounded(values, UNITS, MAX_UNITS, np.float32)
 
 
 @cache

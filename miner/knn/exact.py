@@ -69,7 +69,6 @@ def search_both(
             dimensions differ, or the precision is unknown.
     """
     sides = [checked_vectors(source, "source"), checked_vectors(target, "target")]
-    check_search(*sides, k=k)
     units = [unit_rows(side) for side in sides]
     return search_unit_rows(*units, k=k, precision=precision, progress=progress)
 
