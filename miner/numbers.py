@@ -19,18 +19,12 @@ from miner.arrays import FloatArray, code_points
 
 READING = 3  # version of reading, in work-folder keys; raise it when results change
 
-# Marks between digits. The first kind groups by three; U+066B begins a fraction.
-_KINDS = {
-    mark: kind[0]
-    for kind in (
-        " '`\u00b4\u2018\u2019\u00a0\u2009\u202f\u066c",
-        ",\u060c\uff0c",
-        ".\uff0e",
-        "\u066b",
-    )
-    for mark in kind
-}
-_GROUP, _COMMA, _DECIMAL = " ", ",", "\u066b"
+# Marks between digits, by their kind, which is the first of its marks.
+_GROUPS = " '`\u00b4\u2018\u2019\u00a0\u2009\u202f\u066c"  # group by three
+_COMMAS, _POINTS = ",\u060c\uff0c", ".\uff0e"
+_DECIMAL = "\u066b"  # begins a fraction
+_MARKS = _COMMAS + _POINTS + _DECIMAL
+_KINDS = {mark: kind[0] for kind in (_GROUPS, _COMMAS, _POINTS, _DECIMAL) for mark in kind}
 _VULGAR = "\u00bc-\u00be\u2150-\u215e"  # one half to seven eighths
 # Powers of ten that East Asian languages write after digits, and powers with words elsewhere.
 _POWERS = {
@@ -42,10 +36,6 @@ _WORDS = "".join(_POWERS)
 _NAMED_POWERS = (0, 3, 6, 9, 12)
 _SECTION = 4  # the powers from here on multiply all before them: 5千6百万 is 5600万
 _MAX_TERM = 30  # characters of a term that is added to others
-_GROUPS, _MARKS = (
-    "".join(mark for mark, kind in _KINDS.items() if (kind == _GROUP) == grouping)
-    for grouping in (True, False)
-)
 # It begins with one set of characters, which Python searches for three times as fast.
 _NUMBER = re.compile(
     rf"[\d{_VULGAR}](?:\d{{,2}}(?:[{_GROUPS}]\d{{3}})+(?!\d)|\d*)(?:[{_MARKS}]\d+)*"
@@ -197,7 +187,7 @@ def _readings(runs: Sequence[str], marks: Sequence[str]) -> Iterable[str]:
     *group_marks, last = marks or [""]
     if marks and _are_groups(runs, marks):
         yield _value("".join(runs))
-    if last not in ("", _GROUP) and last not in group_marks and _are_groups(runs[:-1], group_marks):
+    if last not in ("", _GROUPS[0], *group_marks) and _are_groups(runs[:-1], group_marks):
         yield _value("".join(runs[:-1]), runs[-1])
 
 
@@ -208,7 +198,7 @@ def _are_groups(runs: Sequence[str], marks: Sequence[str]) -> bool:
     if len(set(marks)) > 1 or _DECIMAL in marks or len(runs[0]) > 3 or runs[0].startswith("0"):
         return False
     middle, last = set(map(len, runs[1:-1])), len(runs[-1])
-    return last == 3 and (middle <= {3} or (middle == {2} and marks[0] == _COMMA))
+    return last == 3 and (middle <= {3} or (middle == {2} and marks[0] == _COMMAS[0]))
 
 
 def _fraction(runs: Sequence[str], sign: str) -> Number:
