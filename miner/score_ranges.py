@@ -99,8 +99,8 @@ def best_pairs(
     for other in others:
         if len(other.ids):
             run_in_threads(partial(enter, other), range(len(parts)))
-    for part, (mean, reverse_ranks) in zip(parts, reverse, strict=True):
-        yield _best(part, mean, reverse_ranks, side, margin)
+    for part, (mean, ranks) in zip(parts, reverse, strict=True):
+        yield _best(part, mean, ranks, side, margin)
 
 
 def _fill_reverse_ranks(
@@ -128,11 +128,7 @@ def _fill_reverse_ranks(
 
 
 def _best(
-    part: RowNeighbours,
-    mean: FloatArray,
-    reverse_ranks: NDArray[np.int32],
-    side: Direction,
-    margin: str,
+    part: RowNeighbours, mean: FloatArray, ranks: NDArray[np.int32], side: Direction, margin: str
 ) -> BestPairs:
     neighbours = part.lists.ids
     is_neighbour = neighbours != NO_NEIGHBOUR
@@ -140,7 +136,7 @@ def _best(
     score[~is_neighbour] = -np.inf
     highest = score.max(axis=1, keepdims=True, initial=-np.inf)
     row, column = np.nonzero(is_neighbour & (score == highest))
-    rank, reverse_rank = (column + 1).astype(np.int32), reverse_ranks[row, column]
+    rank, reverse_rank = (column + 1).astype(np.int32), ranks[row, column]
     ends = part.ids[row], neighbours[row, column]
     means = part.means[row], mean[row, column]
     if side is Direction.BACKWARD:  # ranks of the source's list come first
@@ -155,7 +151,7 @@ def _best(
         rank=rank,
         direction=np.where(reverse_rank > 0, Direction.BOTH, side).astype(np.int8),
     )
-    shared = int((reverse_ranks > 0).sum()) if side is Direction.FORWARD else 0
+    shared = int((ranks > 0).sum()) if side is Direction.FORWARD else 0
     return BestPairs(pairs=pairs, side=side, candidates=int(is_neighbour.sum()) - shared)
 
 

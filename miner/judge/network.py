@@ -118,14 +118,7 @@ class Network:
         self, sides: Sequence[Words], places: Sequence[Ids], counts: Ids
     ) -> tuple[Floats, Floats]:
         """Return the log odds of pairs, (P,), and of words, the sources' first."""
-        from miner.judge.compiled_attention import (
-            LANES,
-            STATISTICS,
-            attend_across,
-            attend_within,
-            pool_words,
-            put_in_context,
-        )
+        from miner.judge import compiled_attention as loops
 
         vectors, weights, ids = _join(sides, places)
         offsets = np.concatenate([[0], np.cumsum(counts)])
@@ -135,21 +128,21 @@ class Network:
         whole_units = rounded(different, layer.steps[:size], MAX_BYTE, np.int8)
         products = self._multiply_context(whole_units)
         hidden = np.empty((len(ids), size), np.float32)
-        put_in_context(different, products, ids, offsets, layer.scale, layer.bias, hidden)
+        loops.put_in_context(different, products, ids, offsets, layer.scale, layer.bias, hidden)
         within = self.attention(hidden)
         within[:, : 2 * size] = _units(within[:, : 2 * size])
         attended, scale = np.empty_like(hidden), UNITS**-2
-        shares = scale * np.float32(LANES**-0.5)
-        attend_within(within.reshape(len(ids), 3, size), shares, offsets, attended)
+        shares = scale * np.float32(loops.LANES**-0.5)
+        loops.attend_within(within.reshape(len(ids), 3, size), shares, offsets, attended)
         hidden += self.attended(attended)
-        described = np.empty((len(ids), 4 * size + STATISTICS), np.float32)
+        described = np.empty((len(ids), 4 * size + loops.STATISTICS), np.float32)
         described[:, :size] = hidden
         scales = np.array([1 / PARTS**2, scale * np.float32(size**-0.5)], np.float32)
         both = _units(self.queries(hidden)), _units(hidden)
-        attend_across(whole, ids, *both, scales, self.mixing, weights, offsets, described)
+        loops.attend_across(whole, ids, *both, scales, self.mixing, weights, offsets, described)
         units = self.compare_again(self.compare(described, least=0), least=0)
         pooled = np.zeros((len(offsets) - 1, 3 * units.shape[1]), np.float32)
-        pool_words(units, weights, offsets, pooled)
+        loops.pool_words(units, weights, offsets, pooled)
         score, other = np.split(self.score(self.pool(pooled, least=0))[:, 0], 2)
         return score + other, self.word(units)[:, 0]
 
