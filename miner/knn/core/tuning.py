@@ -150,9 +150,10 @@ def _best_axes(trial: _TwoWayTrial, precision: Precision) -> Matrix | None:
         return None
     components, rests = principal_components(scatter)
     best, least = None, trial.seconds(precision)
+    gap = float(np.mean([each.gap for each in trial.trials]))
     step = STEP * -(-dim // (STEP * MOST_TRIED))
     for width in range(step, dim, step):
-        if rests[width] > trial.gap:  # most bounds would exceed floors
+        if rests[width] > gap:  # most bounds would exceed floors
             continue
         axes = mixed(components[:, :width])
         seconds = trial.seconds(precision, axes)
@@ -208,9 +209,8 @@ def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Pre
     ``source`` (N, D) and ``target`` (M, D) are unit rows, and neither is empty. The number is from
     k + 4 to max(64, k + 4).
     """
-    trials = _TwoWayTrial(source, target, k, TRIAL_ROWS).trials
-    counts = [trial.hidden(precision) for trial in trials]
-    least = k + SPARE
+    both = _TwoWayTrial(source, target, k, TRIAL_ROWS)
+    counts, least = [trial.hidden(precision) for trial in both.trials], k + SPARE
     return int(np.clip(np.quantile(np.concatenate(counts), SHARE) + 2, least, max(MAX_KEPT, least)))
 
 
@@ -227,10 +227,6 @@ class _TwoWayTrial:
     @cached_property
     def trials(self) -> list[_Trial]:
         return [_Trial(*sides, self._k, self._rows) for sides in (self.sides, self.sides[::-1])]
-
-    @property
-    def gap(self) -> float:
-        return float(np.mean([trial.gap for trial in self.trials]))
 
     def seconds(self, precision: Precision, axes: Matrix | None = None) -> float:
         """Return the estimated seconds of one thread, without reading vectors."""
