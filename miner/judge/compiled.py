@@ -180,7 +180,7 @@ def _describe_side(weights: Any, one: Any, other_match: Any, out: Any) -> Any:
 
 @_part
 def _room(side: Any) -> Any:
-    """Return arrays for a sentence's vectors, weights, best cosines and matches."""
+    """Return arrays for vectors, weights, best cosines and matches of words."""
     vectors, _, _, offsets = side
     most = longest_sentence(offsets)
     rows, weights = np.zeros((most + TILE, vectors.shape[1])), np.empty(most + TILE)
@@ -189,7 +189,7 @@ def _room(side: Any) -> Any:
 
 @_part
 def _take_words(side: Any, pair: int, is_joined: bool, rows: Any, out: Any) -> Any:
-    """Write vectors and weights of a sentence's words, and return their number."""
+    """Write a sentence's vectors and weights, and return how many."""
     vectors, weights, ids, offsets = side
     words = ids[offsets[pair] : offsets[pair + 1]]
     if is_joined:

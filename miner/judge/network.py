@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from miner.arrays import IntArray, Matrix
 from miner.judge.facts import MAX_BYTE, PARTS, rounded, whole_vectors
 from miner.judge.words import WordEmbedder, Words, encoder_names
 from miner.knn.core.products import multiplier
@@ -36,8 +37,6 @@ LONGEST = 1000  # words of a sentence: time and memory grow with the square
 _MARKS = re.compile(r"^[\W_]+|[\W_]+$")  # at the ends of a word
 
 WordFlags: TypeAlias = list[tuple[str, bool]]  # words, and whether they lack a counterpart
-Floats = NDArray[np.float32]
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +47,12 @@ class Layer:
     (K, L). Products are multiplied by ``scale`` (L,), and ``bias`` (L,) is added.
     """
 
-    steps: Floats
+    steps: Matrix
     weight: NDArray[np.int8]
-    scale: Floats
-    bias: Floats
+    scale: Matrix
+    bias: Matrix
 
-    def __call__(self, inputs: Floats, *, least: float = -np.inf) -> Floats:
+    def __call__(self, inputs: Matrix, *, least: float = -np.inf) -> Matrix:
         """Return the outputs of inputs (N, K), at least ``least``, (N, L)."""
         return self.finish(self.multiply(rounded(inputs, self.steps, MAX_BYTE, np.int8)), least)
 
@@ -62,7 +61,7 @@ class Layer:
         """A function from whole numbers, int8 (N, K), to products, int32 (N, L)."""
         return multiplier(np.ascontiguousarray(self.weight.T))
 
-    def finish(self, products: NDArray[np.int32], least: float = -np.inf) -> Floats:
+    def finish(self, products: NDArray[np.int32], least: float = -np.inf) -> Matrix:
         """Return the outputs for products (N, L), at least ``least``."""
         from miner.judge.compiled_attention import scale_products
 
@@ -80,7 +79,7 @@ class Network:
     """
 
     encoders: frozenset[str]
-    mixing: Floats
+    mixing: Matrix
     inputs: Layer
     context: Layer
     attention: Layer
@@ -92,7 +91,7 @@ class Network:
     pool: Layer
     score: Layer
 
-    def judge(self, source: Words, target: Words) -> tuple[Floats, Floats, Floats]:
+    def judge(self, source: Words, target: Words) -> tuple[Matrix, Matrix, Matrix]:
         """Judge the words and sentences of P pairs.
 
         Returns the log odds that each pair is correct, (P,), and that each word of the sources, and
@@ -115,8 +114,8 @@ class Network:
         return scores, own, other
 
     def _judge_part(
-        self, sides: Sequence[Words], places: Sequence[Ids], counts: Ids
-    ) -> tuple[Floats, Floats]:
+        self, sides: Sequence[Words], places: Sequence[IntArray], counts: IntArray
+    ) -> tuple[Matrix, Matrix]:
         """Return the log odds of pairs, (P,), and of words, the sources' first."""
         from miner.judge import compiled_attention as loops
 
@@ -190,14 +189,14 @@ def words_without_counterpart(
     return lists
 
 
-def _words_of(side: Words, rows: Ids) -> Ids:
+def _words_of(side: Words, rows: IntArray) -> IntArray:
     """Return the positions of the words of some sentences, in order."""
     counts = np.diff(side.offsets)[rows]
     starts = side.offsets[rows] - (np.cumsum(counts) - counts)
     return np.repeat(starts, counts) + np.arange(counts.sum())
 
 
-def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats, Ids]:
+def _join(sides: Sequence[Words], places: Sequence[IntArray]) -> tuple[Matrix, Matrix, IntArray]:
     """Return vectors of different words, and weights and rows of all words."""
     vectors, weights, ids, words = [], [], [], 0
     for side, own in zip(sides, places, strict=True):
@@ -209,7 +208,7 @@ def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats
     return np.concatenate(vectors), np.concatenate(weights), np.concatenate(ids)
 
 
-def _units(values: Floats) -> Floats:
+def _units(values: Matrix) -> Matrix:
     """Return queries or keys (N, H) in whole numbers of ``UNITS`` per unit."""
     return rounded(values, UNITS, MAX_UNITS, np.float32)
 
