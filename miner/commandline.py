@@ -68,10 +68,8 @@ def run_command(main: Callable[[], int], program: str) -> int:
     except (MemoryError, OSError, ValueError) as error:
         message = error_line(error)
     except ModuleNotFoundError as error:
-        remedy = how_to_install(error)
-        if remedy is None:
+        if not (message := how_to_install(error) or ""):
             raise
-        message = remedy
     message = " ".join(message.split("\n"))
     sys.stderr.write(f"{program}: error: {message}\n")
     return 2  # argparse's own status for a wrong command line
@@ -80,9 +78,7 @@ def run_command(main: Callable[[], int], program: str) -> int:
 def _flush_stdout() -> None:
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
+    except OSError as error:  # also a broken pipe, which is raised again as one
         _drop_stdout()
         raise OSError(error.errno, error.strerror, "standard output") from error
 
@@ -197,14 +193,14 @@ def error_line(error: Exception) -> str:
     if isinstance(error, MemoryError):
         line = f"out of memory: {error}".removesuffix(": ")
         return f"{line}; end other programs, or use less input"
-    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    if error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {explain_errno(error)}"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         places = f"the output, --work-dir, standard output or {tempfile.gettempdir()}"
         return f"{os.strerror(error.errno)}; free space on the disk of {places}"
-    if isinstance(error, OSError) and error.strerror is not None:
-        return error.strerror
-    return str(error)
+    return error.strerror
 
 
 def explain_errno(error: OSError) -> str:

@@ -161,9 +161,10 @@ def pair_sides(
     vectors = document_vectors(source), document_vectors(target)
     same_named = same_names(source.names, target.names)
     forward, backward = search_both(*vectors, k=k)
-    nearest = [_edges(forward.ids), _edges(backward.ids)[:, ::-1]]
-    candidates = np.concatenate([*nearest, np.reshape(same_named, (-1, 2))])
-    rows, columns = np.unique(candidates.astype(np.int64), axis=0).T
+    nearest = np.concatenate([_edges(forward.ids), _edges(backward.ids)[:, ::-1]])
+    candidates = np.concatenate([nearest, np.reshape(same_named, (-1, 2)).astype(np.int64)])
+    distinct, place = np.unique(candidates, axis=0, return_inverse=True)
+    rows, columns = distinct.T
     scores = np.empty(len(rows))
     # Blocks have about ``BLOCK_ROWS`` sentences, or one pair.
     number = np.cumsum(source.sizes[rows] + target.sizes[columns]) // BLOCK_ROWS
@@ -172,9 +173,8 @@ def pair_sides(
         x, y = rows[start:stop], columns[start:stop]
         cosines = np.einsum("ed,ed->e", vectors[0][x], vectors[1][y], dtype=np.float64)
         scores[start:stop] = (cosines + _shares(source, target, x, y)) / 2
-    named_pairs, pairs = set(same_named), zip(rows.tolist(), columns.tolist(), strict=True)
-    is_named = np.fromiter((pair in named_pairs for pair in pairs), dtype=np.bool_, count=len(rows))
-    scores[is_named] += SAME_NAME * (1 - scores[is_named])
+    named = place[len(nearest) :]
+    scores[named] += SAME_NAME * (1 - scores[named])
     order = np.lexsort((columns, rows, -scores))[: np.count_nonzero(scores >= threshold)]
     rows, columns, scores = rows[order], columns[order], scores[order]
     kept = take_free(rows, columns, *(np.zeros(len(side), dtype=np.bool_) for side in vectors))

@@ -23,8 +23,7 @@ EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in mod
 def how_to_install(error: ModuleNotFoundError) -> str | None:
     """Return how to install an error's missing module, or None if in no extra."""
     module = (error.name or "").partition(".")[0]
-    extra = EXTRAS.get(module)
-    if extra is None:
+    if (extra := EXTRAS.get(module)) is None:
         return None
     or_gpu = f" (on NVIDIA GPUs: '{DISTRIBUTION}[gpu]')" if extra == "faiss" else ""
     return f"{module} is not installed; run: pip install '{DISTRIBUTION}[{extra}]'{or_gpu}"

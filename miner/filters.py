@@ -191,8 +191,7 @@ def hub(suspects: Suspects) -> Mask:
     """
     if len(suspects.lists) != 2:
         raise ValueError(f"the filter 'hub' requires 2 lists, not {len(suspects.lists)}; omit it")
-    source, target = suspects.lists
-    return np.maximum(source, target) > MAX_LISTS
+    return np.maximum(*suspects.lists) > MAX_LISTS
 
 
 def language(suspects: Suspects) -> Mask:

@@ -32,9 +32,7 @@ def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
     """
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1
-    places = np.searchsorted(sources * width + targets, source * width + target)
-    first_lines: IntArray = lines[places]
-    return first_lines
+    return np.take(lines, np.searchsorted(sources * width + targets, source * width + target))
 
 
 def given_pairs(

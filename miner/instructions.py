@@ -34,9 +34,6 @@ HARDWARE_FEATURES = 16  # AT_HWCAP of Linux
 ARCH_PRCTL, REQUEST, TILES = 158, 0x1023, 18
 DOTPROD = 1 << 20  # HWCAP_ASIMDDP of Linux on Arm
 
-# Adds the products of two registers, of column and of row codes, to a register of sums.
-Multiply = Callable[[Any, Any, Any, Any], Any]
-
 
 class Way(NamedTuple):
     """One instruction's way to multiply codes of one type.
@@ -49,7 +46,7 @@ class Way(NamedTuple):
     a block take a step before the next one, which needs few registers.
     """
 
-    multiply: Multiply | None
+    multiply: Callable[[Any, Any, Any, Any], Any] | None
     widen: Callable[[Any, Any, Any], Any] | None = None
     codes: int = 4
     steps: int = 1

@@ -100,10 +100,9 @@ def _meant(text: str) -> str | None:
 
     locale = re.split(r"[.@]", text)[0]
     if locale != text and locale.isascii():
-        try:
+        with suppress(ValueError):
             return parse_language(locale)
-        except ValueError:
-            return None
+        return None
     if (named := _codes_by_name().get(" ".join(text.casefold().split()))) is not None:
         return named
     if len(text) == 2 and text.isascii() and text.isalpha():

@@ -5,6 +5,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -33,12 +34,10 @@ def is_code(text: str) -> bool:
     Tatoeba. A script or variant may also follow. Case does not matter, nor ``_`` instead of ``-``.
     """
     match = _CODE.fullmatch(text)
-    if match is None or match[1].lower() not in CODES:
-        return False
-    try:
-        return bool(parse_language(text))
-    except ValueError:
-        return False
+    if match and match[1].lower() in CODES:
+        with suppress(ValueError):
+            return bool(parse_language(text))
+    return False
 
 
 def language_shares(texts: Sequence[str]) -> dict[str, float]:

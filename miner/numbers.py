@@ -15,22 +15,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import FloatArray, IntArray, code_points
+from miner.arrays import FloatArray, code_points
 
 READING = 3  # version of reading, in work-folder keys; raise it when results change
 
-# Marks between digits. The first kind groups by three; U+066B begins a fraction.
-_KINDS = {
-    mark: kind[0]
-    for kind in (
-        " '`\u00b4\u2018\u2019\u00a0\u2009\u202f\u066c",
-        ",\u060c\uff0c",
-        ".\uff0e",
-        "\u066b",
-    )
-    for mark in kind
-}
-_GROUP, _COMMA, _DECIMAL = " ", ",", "\u066b"
+# Marks between digits, by their kind, which is the first of its marks.
+_GROUPS = " '`\u00b4\u2018\u2019\u00a0\u2009\u202f\u066c"  # group by three
+_COMMAS, _POINTS = ",\u060c\uff0c", ".\uff0e"
+_DECIMAL = "\u066b"  # begins a fraction
+_MARKS = _COMMAS + _POINTS + _DECIMAL
+_KINDS = {mark: kind[0] for kind in (_GROUPS, _COMMAS, _POINTS, _DECIMAL) for mark in kind}
 _VULGAR = "\u00bc-\u00be\u2150-\u215e"  # one half to seven eighths
 # Powers of ten that East Asian languages write after digits, and powers with words elsewhere.
 _POWERS = {
@@ -42,15 +36,12 @@ _WORDS = "".join(_POWERS)
 _NAMED_POWERS = (0, 3, 6, 9, 12)
 _SECTION = 4  # the powers from here on multiply all before them: 5千6百万 is 5600万
 _MAX_TERM = 30  # characters of a term that is added to others
-_GROUPS, _MARKS = (
-    "".join(mark for mark, kind in _KINDS.items() if (kind == _GROUP) == grouping)
-    for grouping in (True, False)
-)
 # It begins with one set of characters, which Python searches for three times as fast.
 _NUMBER = re.compile(
     rf"[\d{_VULGAR}](?:\d{{,2}}(?:[{_GROUPS}]\d{{3}})+(?!\d)|\d*)(?:[{_MARKS}]\d+)*"
     rf"(?:[{_VULGAR}]| ?[{_WORDS}]+(?: ?\d[\d,]* ?[{_WORDS}]+)*(?: ?\d{{1,4}}(?![\d,.]))?)?"
 )
+_SIGN = re.compile(f"[0-9{_VULGAR}]")  # one of each number in ASCII digits
 _BARE_FRACTION = re.compile(r"\.(?<![\w.,]\.)(?=\d)")  # .5; it begins with a character to search
 _TERM = re.compile(rf"(\d[\d,]*) ?([{_WORDS}]*)")
 _RUN = re.compile(r"\d+")
@@ -106,8 +97,8 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
     """
     counts, none = np.zeros((3, len(source))), frozenset[Number]()
     numbers_of = [
-        {position: numbers_in(texts[position]) for position in _places_of_digits(texts).tolist()}
-        for texts in (source, target)
+        {place: numbers_in(text) for place, text in enumerate(texts) if _SIGN.search(text)}
+        for texts in map(with_ascii_digits, (source, target))
     ]
     for position in numbers_of[0].keys() | numbers_of[1].keys():
         one, two = (numbers.get(position, none) for numbers in numbers_of)
@@ -120,36 +111,23 @@ def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
 def with_ascii_digits(texts: Sequence[str]) -> Sequence[str]:
     """Return ``texts`` with ASCII digits, or the same object if unchanged."""
     codes, starts = code_points(texts)
-    places, values = _foreign_digits(codes)
-    if not (values < 10).any():
+    table = _ascii_digits()
+    foreign = np.flatnonzero(codes >= _FIRST_FOREIGN)
+    digits = table[np.minimum(codes[foreign], len(table) - 1)]
+    if not digits.any():
         return texts
     codes = codes.copy()
-    codes[places[values < 10]] = values[values < 10] + ord("0")
+    codes[foreign[digits > 0]] = digits[digits > 0]
     whole = codes.tobytes().decode("utf-32-le", "surrogatepass")
     return [whole[start:end] for start, end in pairwise(starts.tolist())]
 
 
-def _places_of_digits(texts: Sequence[str]) -> IntArray:
-    codes, starts = code_points(texts)
-    latin = np.flatnonzero((codes - ord("0") < 10) | (codes - ord("\u00bc") < 3))
-    digits = np.concatenate([latin, _foreign_digits(codes)[0]])
-    return np.unique(np.searchsorted(starts, digits, side="right")) - 1
-
-
-def _foreign_digits(codes: NDArray[np.uint32]) -> tuple[IntArray, NDArray[np.uint8]]:
-    """Return positions and values (10 for fractions) of digits beyond Latin-1."""
-    places = np.flatnonzero(codes >= _FIRST_FOREIGN)
-    table = _value_table()
-    values = table[np.minimum(codes[places], len(table) - 1)]
-    return places[values <= 10], values[values <= 10]
-
-
 @cache
-def _value_table() -> NDArray[np.uint8]:
-    table = np.full(1 << 17, 255, dtype=np.uint8)
-    characters = "".join(map(chr, range(len(table))))
-    for match in re.finditer(rf"(\d)|[{_VULGAR}]", characters):
-        table[match.start()] = unicodedata.decimal(match[0]) if match[1] else 10
+def _ascii_digits() -> NDArray[np.uint8]:
+    """Return the code of each character's ASCII digit, 0 if it is not a digit."""
+    table = np.zeros(1 << 17, dtype=np.uint8)
+    for match in re.finditer(r"\d", "".join(map(chr, range(len(table))))):
+        table[match.start()] = ord("0") + int(match[0])
     return table
 
 
@@ -185,9 +163,7 @@ def _sum(terms: Iterable[tuple[str, str]]) -> str | None:
     limits = [math.inf, math.inf]  # of the next term, and of the next section
     for digits, words in terms:
         powers = [_POWERS[word] for word in words]
-        small, large = (
-            sum(p for p in powers if (p < _SECTION) == below) for below in (True, False)
-        )
+        small, large = (sum(p for p in powers if (p < _SECTION) == low) for low in (True, False))
         if len(digits) > _MAX_TERM:
             return None
         value = int(digits.replace(",", "")) * 10**small
@@ -211,7 +187,7 @@ def _readings(runs: Sequence[str], marks: Sequence[str]) -> Iterable[str]:
     *group_marks, last = marks or [""]
     if marks and _are_groups(runs, marks):
         yield _value("".join(runs))
-    if last not in ("", _GROUP) and last not in group_marks and _are_groups(runs[:-1], group_marks):
+    if last not in ("", _GROUPS[0], *group_marks) and _are_groups(runs[:-1], group_marks):
         yield _value("".join(runs[:-1]), runs[-1])
 
 
@@ -222,7 +198,7 @@ def _are_groups(runs: Sequence[str], marks: Sequence[str]) -> bool:
     if len(set(marks)) > 1 or _DECIMAL in marks or len(runs[0]) > 3 or runs[0].startswith("0"):
         return False
     middle, last = set(map(len, runs[1:-1])), len(runs[-1])
-    return last == 3 and (middle <= {3} or (middle == {2} and marks[0] == _COMMA))
+    return last == 3 and (middle <= {3} or (middle == {2} and marks[0] == _COMMAS[0]))
 
 
 def _fraction(runs: Sequence[str], sign: str) -> Number:

@@ -92,16 +92,15 @@ def best_pairs(
     # Mean cosines of the neighbours, and the rows' ranks in the neighbours' lists.
     reverse = [(np.zeros(shape), np.zeros(shape, dtype=np.int32)) for shape in shapes]
 
-    def enter(place: int, other: RowNeighbours) -> None:
-        part_rows = parts[place]
-        other_lists = other.ids, other.lists.ids, other.means
-        fill(part_rows.ids, part_rows.lists.ids, *other_lists, *reverse[place])
+    def enter(other: RowNeighbours, place: int) -> None:
+        ids, lists = parts[place].ids, parts[place].lists.ids
+        fill(ids, lists, other.ids, other.lists.ids, other.means, *reverse[place])
 
     for other in others:
         if len(other.ids):
-            run_in_threads(partial(enter, other=other), range(len(parts)))
-    for part, (mean, reverse_ranks) in zip(parts, reverse, strict=True):
-        yield _best(part, mean, reverse_ranks, side, margin)
+            run_in_threads(partial(enter, other), range(len(parts)))
+    for part, (mean, ranks) in zip(parts, reverse, strict=True):
+        yield _best(part, mean, ranks, side, margin)
 
 
 def _fill_reverse_ranks(
@@ -129,20 +128,15 @@ def _fill_reverse_ranks(
 
 
 def _best(
-    part: RowNeighbours,
-    mean: FloatArray,
-    reverse_ranks: NDArray[np.int32],
-    side: Direction,
-    margin: str,
+    part: RowNeighbours, mean: FloatArray, ranks: NDArray[np.int32], side: Direction, margin: str
 ) -> BestPairs:
     neighbours = part.lists.ids
     is_neighbour = neighbours != NO_NEIGHBOUR
     score = margin_scores(part.lists.cosines, part.means[:, None], mean, margin=margin)
     score[~is_neighbour] = -np.inf
-    row, column = np.nonzero(
-        is_neighbour & (score == score.max(axis=1, keepdims=True, initial=-np.inf))
-    )
-    rank, reverse_rank = (column + 1).astype(np.int32), reverse_ranks[row, column]
+    highest = score.max(axis=1, keepdims=True, initial=-np.inf)
+    row, column = np.nonzero(is_neighbour & (score == highest))
+    rank, reverse_rank = (column + 1).astype(np.int32), ranks[row, column]
     ends = part.ids[row], neighbours[row, column]
     means = part.means[row], mean[row, column]
     if side is Direction.BACKWARD:  # ranks of the source's list come first
@@ -157,7 +151,7 @@ def _best(
         rank=rank,
         direction=np.where(reverse_rank > 0, Direction.BOTH, side).astype(np.int8),
     )
-    shared = int((reverse_ranks > 0).sum()) if side is Direction.FORWARD else 0
+    shared = int((ranks > 0).sum()) if side is Direction.FORWARD else 0
     return BestPairs(pairs=pairs, side=side, candidates=int(is_neighbour.sum()) - shared)
 
 

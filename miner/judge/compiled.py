@@ -179,16 +179,25 @@ def _describe_side(weights: Any, one: Any, other_match: Any, out: Any) -> Any:
 
 
 @_part
-def _take_words(
-    vectors: Any, weights: Any, ids: Any, is_joined: bool, rows: Any, taken: Any
-) -> Any:
-    """Write vectors and weights of words, and return their number."""
+def _room(side: Any) -> Any:
+    """Return arrays for vectors, weights, best cosines and matches of words."""
+    vectors, _, _, offsets = side
+    most = longest_sentence(offsets)
+    rows, weights = np.zeros((most + TILE, vectors.shape[1])), np.empty(most + TILE)
+    return rows, weights, np.empty(most, np.float32), np.empty(most, np.int64)
+
+
+@_part
+def _take_words(side: Any, pair: int, is_joined: bool, rows: Any, out: Any) -> Any:
+    """Write a sentence's vectors and weights, and return how many."""
+    vectors, weights, ids, offsets = side
+    words = ids[offsets[pair] : offsets[pair + 1]]
     if is_joined:
-        return _join_words(vectors, weights, ids, rows, taken)
-    _take_whole(vectors, ids, rows)
-    for word in range(len(ids)):
-        taken[word] = weights[ids[word]]
-    return len(ids)
+        return _join_words(vectors, weights, words, rows, out)
+    _take_whole(vectors, words, rows)
+    for word in range(len(words)):
+        out[word] = weights[words[word]]
+    return len(words)
 
 
 @_compile
@@ -200,24 +209,13 @@ def describe_words(source: Any, target: Any, joins: Any, sides: Any, weights: An
     each side's word weights. Both are float64 and zeros at first, which stay if either side has no
     words. ``source`` and ``target`` are vectors, weights, ids and offsets of ``Words``.
     """
-    vectors, word_weights, ids, offsets = source
-    other_vectors, other_word_weights, other_ids, other_offsets = target
-    most, other_most = longest_sentence(offsets), longest_sentence(other_offsets)
-    own_weights, other_weights = np.empty(most + TILE), np.empty(other_most + TILE)
-    rows = np.zeros((most + TILE, vectors.shape[1]))
-    other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
-    best, match = np.empty(most, np.float32), np.empty(most, np.int64)
-    other_best, other_match = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
-    for pair in range(len(offsets) - 1):
-        words = ids[offsets[pair] : offsets[pair + 1]]
-        others = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
-        n, m = len(words), len(others)
+    rows, own_weights, best, match = _room(source)
+    other_rows, other_weights, other_best, other_match = _room(target)
+    for pair in range(len(sides)):
+        n = _take_words(source, pair, joins[0], rows, own_weights)
+        m = _take_words(target, pair, joins[1], other_rows, other_weights)
         if n == 0 or m == 0:
             continue
-        n = _take_words(vectors, word_weights, words, joins[0], rows, own_weights)
-        m = _take_words(
-            other_vectors, other_word_weights, others, joins[1], other_rows, other_weights
-        )
         one, two = (best[:n], match[:n]), (other_best[:m], other_match[:m])
         _match(rows, other_rows, one, two)
         out = sides[pair]
@@ -230,24 +228,16 @@ def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
     """Fill ``gaps``, float32 (P,), with 1 minus the names' least cosine.
 
     The cosine of a name is to its most similar word on the other side. ``names`` and ``others`` are
-    tuples of ``vectors``, ``ids`` and ``offsets`` of ``miner.judge.words.Words``: the names of one
-    side, and all words of the other. A pair without names or without other words keeps its gap.
+    vectors, weights, ids and offsets of ``Words``: the names of one side, and all words of the
+    other. A pair without names or without other words keeps its gap.
     """
-    vectors, ids, offsets = names
-    other_vectors, other_ids, other_offsets = others
-    most, other_most = longest_sentence(offsets), longest_sentence(other_offsets)
-    rows = np.zeros((most + TILE, vectors.shape[1]))
-    other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
-    best, match = np.empty(most, np.float32), np.empty(most, np.int64)
-    other_best, other_match = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
+    rows, weights, best, match = _room(names)
+    other_rows, other_weights, other_best, other_match = _room(others)
     for pair in range(len(gaps)):
-        words = ids[offsets[pair] : offsets[pair + 1]]
-        others = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
-        n, m = len(words), len(others)
+        n = _take_words(names, pair, False, rows, weights)
+        m = _take_words(others, pair, False, other_rows, other_weights)
         if n == 0 or m == 0:
             continue
-        _take_whole(vectors, words, rows)
-        _take_whole(other_vectors, others, other_rows)
         _match(rows, other_rows, (best[:n], match[:n]), (other_best[:m], other_match[:m]))
         gaps[pair] = 1 - best[:n].min()
 

@@ -69,20 +69,17 @@ class Facts:
 
         Levels are log odds without bias, times 256, up to 15,000 in size, of unit rows (U, D).
         """
+        multiply_hidden, multiply_outputs = self._multipliers
         levels = np.empty((len(vectors), len(self.biases)), dtype=np.int16)
         for part in blocks(len(vectors), WORDS_AT_ONCE):
-            hidden = self._multiply_hidden(whole_vectors(vectors[part]))
-            units = rounded(hidden, self.scales[0], MAX_BYTE, np.empty(hidden.shape, np.int8))
-            rounded(self._multiply_outputs(units), self.scales[1], MAX_LEVEL, levels[part])
+            hidden = multiply_hidden(whole_vectors(vectors[part]))
+            outputs = multiply_outputs(rounded(hidden, self.scales[0], MAX_BYTE, np.int8))
+            levels[part] = rounded(outputs, self.scales[1], MAX_LEVEL, np.int16)
         return levels
 
     @cached_property
-    def _multiply_hidden(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
-        return multiplier(np.ascontiguousarray(self.hidden.T))
-
-    @cached_property
-    def _multiply_outputs(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
-        return multiplier(np.ascontiguousarray(self.outputs.T))
+    def _multipliers(self) -> list[Callable[[NDArray[np.int8]], NDArray[np.int32]]]:
+        return [multiplier(np.ascontiguousarray(each.T)) for each in (self.hidden, self.outputs)]
 
 
 @cache
@@ -139,15 +136,16 @@ def _sentence_levels(words: Words, part: slice, facts: Facts) -> tuple[NDArray[n
 
 
 def rounded(
-    values: NDArray[Any], steps: NDArray[np.float32] | np.float32, most: int, out: NDArray[Whole]
+    values: NDArray[Any], steps: NDArray[np.float32] | np.float32, most: int, kind: type[Whole]
 ) -> NDArray[Whole]:
     """Round values (N, K) times ``steps``, one or (K,), to whole numbers.
 
-    ``values`` are float32, or int32 below 2**24 in size. The result is ``out`` (N, K), int8, int16
-    or float32, clipped to -``most`` to ``most``.
+    ``values`` are float32, or int32 below 2**24 in size. The result, (N, K), is of the type
+    ``kind``, int8, int16 or float32, and clipped to -``most`` to ``most``.
     """
     from miner.judge.compiled import round_to_whole  # loads Numba
 
+    out = np.empty(values.shape, kind)
     each = np.ascontiguousarray(np.broadcast_to(steps, values.shape[1:]))
     round_to_whole(np.ascontiguousarray(values), each, np.float32(most), out)
     return out
@@ -155,7 +153,7 @@ def rounded(
 
 def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
     """Round vectors times 400 to whole numbers from -127 to 127."""
-    return rounded(vectors, np.float32(PARTS), MAX_BYTE, np.empty(vectors.shape, dtype=np.int8))
+    return rounded(vectors, np.float32(PARTS), MAX_BYTE, np.int8)
 
 
 def name_differences(source: Words, target: Words, facts: Facts) -> list[tuple[str, str]]:
@@ -182,8 +180,7 @@ def _levels_of(words: Words, facts: Facts) -> NDArray[np.int64]:
     """Return the level of each meaning in one sentence with words, int64 (M,)."""
     single = facts.word_levels(words.vectors)[words.ids].astype(np.int64)
     double = single[:-1] + single[1:] + facts.joining
-    levels: NDArray[np.int64] = np.concatenate([single, double]).max(axis=0) + facts.biases
-    return levels
+    return np.asarray(np.concatenate([single, double]).max(axis=0) + facts.biases)
 
 
 def _are_both(one: Any, other: Any) -> Any:  # noqa: ANN401

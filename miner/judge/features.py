@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
+from miner.arrays import NO_NEIGHBOUR, FloatArray, Matrix, Neighbours, Pairs, code_points
 from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
 from miner.judge.names import compare_names
@@ -253,9 +253,7 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
     return int(np.rint(apart * SPACING).astype(np.int64).sum()), len(used)
 
 
-def compute_features(
-    texts: Texts, near: NeighbourhoodStats | None, usual: RunStatistics
-) -> NDArray[np.float32]:
+def compute_features(texts: Texts, near: NeighbourhoodStats | None, usual: RunStatistics) -> Matrix:
     """Compute the features of P pairs, float32 (P, F).
 
     ``near`` is None if the pairs were not mined. ``usual`` are the statistics of their run.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from miner.arrays import FloatArray
+from miner.arrays import FloatArray, IntArray, Matrix
 from miner.judge.facts import BUNDLED as BUNDLED_FACTS
 from miner.judge.features import (
     COLUMNS,
@@ -32,15 +32,7 @@ from miner.judge.features import (
     SPLIT_LANGUAGES,
 )
 from miner.judge.network import BUNDLED as BUNDLED_NETWORK
-from miner.judge.prior import (
-    NO_SCORES,
-    SCORES,
-    SHIFTS,
-    Peak,
-    Peaks,
-    Probabilities,
-    count_scores,
-)
+from miner.judge.prior import NO_SCORES, SCORES, SHIFTS, Peak, Peaks, Probabilities, count_scores
 from miner.threads import blocks, run_in_threads
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
@@ -130,7 +122,7 @@ class Judge:
     def _correcting(self) -> dict[str, tuple[float, float]]:
         return GIVEN_CORRECTIONS if self.is_given else CORRECTIONS
 
-    def scores(self, features: NDArray[np.float32]) -> FloatArray:
+    def scores(self, features: Matrix) -> FloatArray:
         """Return the corrected scores, float64 (P,), of pairs by features (P, F)."""
         from miner.judge.compiled import sum_leaves  # loads Numba
 
@@ -142,9 +134,7 @@ class Judge:
         )
         return (sums + sum(self._corrections(sums, features).values())) / LEAF
 
-    def _corrections(
-        self, sums: NDArray[np.int64], features: NDArray[np.float32]
-    ) -> dict[str, NDArray[np.int64]]:
+    def _corrections(self, sums: IntArray, features: Matrix) -> dict[str, IntArray]:
         """Return the corrections of the trees' sums, int64 (P,) by feature.
 
         The trees learned from pairs that are hardly ever in a wrong language, and the mined ones

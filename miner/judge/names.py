@@ -42,7 +42,7 @@ def compare_names(
         if language in NOUN_CAPITALS:
             continue
         names, others = maker.words([" ".join(names_in(text)) for text in own]), words[1 - side]
-        arrays = ((each.vectors, each.ids, each.offsets) for each in (names, others))
+        arrays = [(each.vectors, each.weights, each.ids, each.offsets) for each in (names, others)]
         find_missing_names(*arrays, gaps[side])
         counts[side] = np.diff(names.offsets)
     ranges = gaps.min(axis=0), np.fmax(*gaps), counts.min(axis=0), counts.max(axis=0)

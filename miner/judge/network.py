@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from miner.arrays import IntArray, Matrix
 from miner.judge.facts import MAX_BYTE, PARTS, rounded, whole_vectors
 from miner.judge.words import WordEmbedder, Words, encoder_names
 from miner.knn.core.products import multiplier
@@ -36,8 +37,6 @@ LONGEST = 1000  # words of a sentence: time and memory grow with the square
 _MARKS = re.compile(r"^[\W_]+|[\W_]+$")  # at the ends of a word
 
 WordFlags: TypeAlias = list[tuple[str, bool]]  # words, and whether they lack a counterpart
-Floats = NDArray[np.float32]
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,21 +47,21 @@ class Layer:
     (K, L). Products are multiplied by ``scale`` (L,), and ``bias`` (L,) is added.
     """
 
-    steps: Floats
+    steps: Matrix
     weight: NDArray[np.int8]
-    scale: Floats
-    bias: Floats
+    scale: Matrix
+    bias: Matrix
 
-    def __call__(self, inputs: Floats, *, least: float = -np.inf) -> Floats:
+    def __call__(self, inputs: Matrix, *, least: float = -np.inf) -> Matrix:
         """Return the outputs of inputs (N, K), at least ``least``, (N, L)."""
-        return self.finish(self.multiply(_bytes(inputs, self.steps)), least)
+        return self.finish(self.multiply(rounded(inputs, self.steps, MAX_BYTE, np.int8)), least)
 
     @cached_property
     def multiply(self) -> Callable[[NDArray[np.int8]], NDArray[np.int32]]:
         """A function from whole numbers, int8 (N, K), to products, int32 (N, L)."""
         return multiplier(np.ascontiguousarray(self.weight.T))
 
-    def finish(self, products: NDArray[np.int32], least: float = -np.inf) -> Floats:
+    def finish(self, products: NDArray[np.int32], least: float = -np.inf) -> Matrix:
         """Return the outputs for products (N, L), at least ``least``."""
         from miner.judge.compiled_attention import scale_products
 
@@ -80,7 +79,7 @@ class Network:
     """
 
     encoders: frozenset[str]
-    mixing: Floats
+    mixing: Matrix
     inputs: Layer
     context: Layer
     attention: Layer
@@ -92,7 +91,7 @@ class Network:
     pool: Layer
     score: Layer
 
-    def judge(self, source: Words, target: Words) -> tuple[Floats, Floats, Floats]:
+    def judge(self, source: Words, target: Words) -> tuple[Matrix, Matrix, Matrix]:
         """Judge the words and sentences of P pairs.
 
         Returns the log odds that each pair is correct, (P,), and that each word of the sources, and
@@ -115,37 +114,34 @@ class Network:
         return scores, own, other
 
     def _judge_part(
-        self, sides: Sequence[Words], places: Sequence[Ids], counts: Ids
-    ) -> tuple[Floats, Floats]:
+        self, sides: Sequence[Words], places: Sequence[IntArray], counts: IntArray
+    ) -> tuple[Matrix, Matrix]:
         """Return the log odds of pairs, (P,), and of words, the sources' first."""
-        from miner.judge.compiled_attention import (
-            LANES,
-            STATISTICS,
-            attend_across,
-            attend_within,
-            pool_words,
-        )
+        from miner.judge import compiled_attention as loops
 
         vectors, weights, ids = _join(sides, places)
         offsets = np.concatenate([[0], np.cumsum(counts)])
         whole = whole_vectors(vectors)
-        different = self.inputs.finish(self.inputs.multiply(whole.astype(np.int8)), least=0)
-        hidden = self._in_context(different, ids, offsets)
-        size = hidden.shape[1]
+        different = self.inputs.finish(self.inputs.multiply(whole), least=0)
+        size, layer = different.shape[1], self.context
+        whole_units = rounded(different, layer.steps[:size], MAX_BYTE, np.int8)
+        products = self._multiply_context(whole_units)
+        hidden = np.empty((len(ids), size), np.float32)
+        loops.put_in_context(different, products, ids, offsets, layer.scale, layer.bias, hidden)
         within = self.attention(hidden)
         within[:, : 2 * size] = _units(within[:, : 2 * size])
         attended, scale = np.empty_like(hidden), UNITS**-2
-        shares = scale * np.float32(LANES**-0.5)
-        attend_within(within.reshape(len(ids), 3, size), shares, offsets, attended)
+        shares = scale * np.float32(loops.LANES**-0.5)
+        loops.attend_within(within.reshape(len(ids), 3, size), shares, offsets, attended)
         hidden += self.attended(attended)
-        described = np.empty((len(ids), 4 * size + STATISTICS), np.float32)
+        described = np.empty((len(ids), 4 * size + loops.STATISTICS), np.float32)
         described[:, :size] = hidden
         scales = np.array([1 / PARTS**2, scale * np.float32(size**-0.5)], np.float32)
         both = _units(self.queries(hidden)), _units(hidden)
-        attend_across(whole, ids, *both, scales, self.mixing, weights, offsets, described)
+        loops.attend_across(whole, ids, *both, scales, self.mixing, weights, offsets, described)
         units = self.compare_again(self.compare(described, least=0), least=0)
         pooled = np.zeros((len(offsets) - 1, 3 * units.shape[1]), np.float32)
-        pool_words(units, weights, offsets, pooled)
+        loops.pool_words(units, weights, offsets, pooled)
         score, other = np.split(self.score(self.pool(pooled, least=0))[:, 0], 2)
         return score + other, self.word(units)[:, 0]
 
@@ -155,16 +151,6 @@ class Network:
         size = self.context.weight.shape[1]
         places = self.context.weight.reshape(3, -1, size).transpose(0, 2, 1)
         return multiplier(np.ascontiguousarray(places.reshape(3 * size, -1)))
-
-    def _in_context(self, different: Floats, ids: Ids, offsets: Ids) -> Floats:
-        """Return the hidden units of words in context, float32 (N, H)."""
-        from miner.judge.compiled_attention import put_in_context
-
-        whole = _bytes(different, self.context.steps[: different.shape[1]])
-        out = np.empty((len(ids), different.shape[1]), np.float32)
-        products, layer = self._multiply_context(whole), self.context
-        put_in_context(different, products, ids, offsets, layer.scale, layer.bias, out)
-        return out
 
 
 def unmatched_words(
@@ -177,13 +163,14 @@ def unmatched_words(
     """
     network, sides = network_of(makers), (source, target)
     words = [maker.words(texts) for maker, texts in zip(makers, sides, strict=True)]
-    judged = network.judge(words[0], words[1])[1:] if network else None
+    nothing = [np.zeros(len(own.ids)) for own in words]
+    odds = network.judge(words[0], words[1])[1:] if network else nothing
     flags: list[list[WordFlags]] = [[], []]
     for side, (maker, texts, own) in enumerate(zip(makers, sides, words, strict=True)):
         for row, text in enumerate(texts):
             parts = maker.split(text)
             first = int(own.offsets[row])
-            values = judged[side][first : first + len(parts)] if judged else np.zeros(len(parts))
+            values = odds[side][first : first + len(parts)]
             flags[side].append(list(zip(parts, (values > UNMATCHED).tolist(), strict=True)))
     return list(zip(*flags, strict=True))
 
@@ -202,14 +189,14 @@ def words_without_counterpart(
     return lists
 
 
-def _words_of(side: Words, rows: Ids) -> Ids:
+def _words_of(side: Words, rows: IntArray) -> IntArray:
     """Return the positions of the words of some sentences, in order."""
     counts = np.diff(side.offsets)[rows]
     starts = side.offsets[rows] - (np.cumsum(counts) - counts)
     return np.repeat(starts, counts) + np.arange(counts.sum())
 
 
-def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats, Ids]:
+def _join(sides: Sequence[Words], places: Sequence[IntArray]) -> tuple[Matrix, Matrix, IntArray]:
     """Return vectors of different words, and weights and rows of all words."""
     vectors, weights, ids, words = [], [], [], 0
     for side, own in zip(sides, places, strict=True):
@@ -221,14 +208,9 @@ def _join(sides: Sequence[Words], places: Sequence[Ids]) -> tuple[Floats, Floats
     return np.concatenate(vectors), np.concatenate(weights), np.concatenate(ids)
 
 
-def _bytes(values: Floats, steps: Floats) -> NDArray[np.int8]:
-    """Return values (N, K) times ``steps`` (K,) as whole numbers up to 127."""
-    return rounded(values, steps, MAX_BYTE, np.empty(values.shape, np.int8))
-
-
-def _units(values: Floats) -> Floats:
+def _units(values: Matrix) -> Matrix:
     """Return queries or keys (N, H) in whole numbers of ``UNITS`` per unit."""
-    return rounded(values, UNITS, MAX_UNITS, np.empty(values.shape, np.float32))
+    return rounded(values, UNITS, MAX_UNITS, np.float32)
 
 
 @cache

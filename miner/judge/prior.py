@@ -161,9 +161,7 @@ class Probabilities:
             "most": share / right_or_alike,
             "share": share,
         }
-        rounded = cls(
-            **{name: round(one / ESTIMATE) * ESTIMATE for name, one in parameters.items()}
-        )
+        rounded = cls(**{name: round(x / ESTIMATE) * ESTIMATE for name, x in parameters.items()})
         likely = rounded.predict(wrong) >= LIKELY
         return replace(rounded, alike=float(likely.sum() / max(1, len(likely))))
 

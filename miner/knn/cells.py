@@ -15,15 +15,7 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import (
-    NO_NEIGHBOUR,
-    FloatArray,
-    IntArray,
-    Matrix,
-    Neighbours,
-    evenly_spaced,
-    take_rows,
-)
+from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Matrix, Neighbours, evenly_spaced
 from miner.knn.core import passes
 from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
 from miner.knn.core.passes import TopK, growing_blocks
@@ -86,11 +78,9 @@ def _balance_loads(centroids: Matrix, sample: Matrix) -> Matrix:
     rows = sample[evenly_spaced(len(sample), count)]
     cells = nearest_cells(rows, centroids, probes=PROBES)
     sampled = slice(None, None, max(1, len(rows) // GAP_SAMPLE_ROWS))
-    sample_rows = rows[sampled].astype(np.float64)  # products of unit rows sum exactly
-    first, last = (
-        np.einsum("nd,nd->n", sample_rows, centroids[cells[sampled, at]]) for at in (0, -1)
-    )
-    step = BALANCE_STEP * math.fsum(first - last) / len(sample_rows)
+    units = rows[sampled].astype(np.float64)  # products of unit rows sum exactly
+    first, last = (np.einsum("nd,nd->n", units, centroids[cells[sampled, at]]) for at in (0, -1))
+    step = BALANCE_STEP * math.fsum(first - last) / len(units)
 
     def penalised(penalties: FloatArray) -> Matrix:
         numbers = (-penalties / _penalty_scale(rows)).astype(np.float32)
@@ -144,8 +134,8 @@ class ProbeRadius(NamedTuple):
     first max(1, probes - ``PROBE_SLACK``) cells.
     """
 
-    usual: float  # largest gap of cells after the first ``probes - PROBE_SLACK``
-    farthest: float  # largest gap of all cells
+    usual: float
+    farthest: float
 
 
 def nearest_cells(
@@ -181,13 +171,12 @@ def fit_probe_radius(
     if probes >= len(centroids):
         return ProbeRadius(usual=LARGE, farthest=LARGE)
     least = max(1, probes - PROBE_SLACK)
-    (row_cells, row_gaps), (nearest_row_cells, nearest_gaps) = (
-        _nearest(side, centroids, probes + PROBE_SLACK) for side in (rows, nearest)
-    )
-    pair_gaps = np.maximum(row_gaps[:, :, None], nearest_gaps[:, None, :])
-    pair_gaps[row_cells[:, :, None] != nearest_row_cells[:, None, :]] = LARGE
+    cells, gaps = _nearest(rows, centroids, probes + PROBE_SLACK)
+    other_cells, other_gaps = _nearest(nearest, centroids, probes + PROBE_SLACK)
+    pair_gaps = np.maximum(gaps[:, :, None], other_gaps[:, None, :])
+    pair_gaps[cells[:, :, None] != other_cells[:, None, :]] = LARGE
     meeting = np.sort(pair_gaps.min(axis=(1, 2)))
-    farther = np.sort(row_gaps[:, least:], axis=None)
+    farther = np.sort(gaps[:, least:], axis=None)
     return ProbeRadius(
         usual=float(farther[: len(rows) * (probes - least) + 1][-1]),
         farthest=2 * float(meeting[-1 - len(meeting) // FARTHEST]),
@@ -235,8 +224,7 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
 def rows_in_cells(cells: Cells, part: range) -> IntArray:
     """Return the ascending rows of ``cells`` (N, p) with a cell in ``part``."""
-    rows: IntArray = loops().rows_in(cells, part.start, part.stop)
-    return rows
+    return np.asarray(loops().rows_in(cells, part.start, part.stop))
 
 
 def by_nearest_cell(cells: Cells, part: range) -> IntArray:
@@ -292,9 +280,9 @@ class _Side(NamedTuple):
             codes = replace(codes, ids=names.astype(np.int32))
         if np.array_equal(order.rows, np.arange(len(rows))):
             return cls(rows, codes, order)
-        return cls(take_rows(rows, order.rows), codes.take(order.rows), order)
+        return cls(rows.take(order.rows, axis=0), codes.take(order.rows), order)
 
-    def nearest(self, k: int, least: Matrix | None = None) -> TopK:
+    def nearest(self, k: int, least: Matrix | None) -> TopK:
         """Return unused neighbours, whose cosines must reach ``least``, (N,)."""
         nearest = TopK.empty(len(self.rows), k)
         if least is not None:
@@ -344,12 +332,8 @@ def join_cells(
         precision: as in ``miner.knn.exact.search_both`` (default: the fastest).
         progress: called with computed similarities, scaled so that they sum to about N * M.
     """
-    left, right = _prepare(sides, cells, part, k, precision, names)
-    least = floors or (None, None)
-    forward = left.nearest(min(k, len(right.rows)), least[0])
-    backward = right.nearest(min(k, len(left.rows)), least[1])
-    _compare(left, right, (forward, backward), even_blocks if floors else growing_blocks, progress)
-    return left.in_order(forward), right.in_order(backward)
+    kept = min(k, len(sides[1])), min(k, len(sides[0]))
+    return _join(sides, cells, part, k, kept, precision, progress, names, floors)
 
 
 def find_floors(
@@ -368,50 +352,44 @@ def find_floors(
     in ``join_cells``, which skips products by these bounds.
     """
     k = min(k, max(*map(len, sides), 1))
-    left, right = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)
-    forward, backward = left.nearest(k), right.nearest(k)
-    _compare(left, right, (forward, backward), growing_blocks, progress)
-    return left.in_order(forward).cosines[:, -1], right.in_order(backward).cosines[:, -1]
+    nearest = cells[0][:, :1], cells[1][:, :1]
+    forward, backward = _join(sides, nearest, part, k, (k, k), precision, progress)
+    return forward.cosines[:, -1], backward.cosines[:, -1]
 
 
-def _prepare(
+def _join(
     sides: Both,
     cells: tuple[Cells, Cells],
     part: range,
     k: int,
+    kept: tuple[int, int],
     precision: Precision | None,
+    progress: Progress,
     names: tuple[IntArray, IntArray] | None = None,
-) -> tuple[_Side, _Side]:
+    floors: Both | None = None,
+) -> tuple[Neighbours, Neighbours]:
+    """Join like ``join_cells``, with the numbers of neighbours in ``kept``."""
     check_search(*sides, k=k)
     orders = [_CellOrder.of(own, part) for own in cells]
     source, target = (rows[at] for rows, at in zip(sides, _in_some_cells(*orders), strict=True))
     chosen = choose(source, target, k=k, precision=precision, tried=PART_TRIAL_ROWS)
     left, right = map(_Side.of, sides, encode_both(*sides, chosen), orders, names or (None, None))
-    return left, right
-
-
-def _compare(
-    left: _Side,
-    right: _Side,
-    both: tuple[TopK, TopK],
-    cut: Callable[[int, int], list[slice]],
-    progress: Progress,
-) -> None:
+    forward, backward = map(_Side.nearest, (left, right), kept, floors or (None, None))
+    cut = even_blocks if floors else growing_blocks
     compared = int(left.order.loads() @ right.order.loads())
     share = len(left.rows) * len(right.rows) / max(1, compared)
     passes.compare(
-        *(left[:2], right[:2], _tiles(left.order, right.order, cut), both),
+        *(left[:2], right[:2], _tiles(left.order, right.order, cut), (forward, backward)),
         repeated=True,
         progress=lambda products: progress(round(products * share)),
     )
+    return left.in_order(forward), right.in_order(backward)
 
 
 def _in_some_cells(*sides: _CellOrder) -> list[IntArray]:
     """Return each side's rows in some cells in the middle of the part."""
     products = np.cumsum(np.prod([side.loads() for side in sides], axis=0))
     middle = int(np.searchsorted(products, products[-1] / 2))
-    cells = range(
-        max(0, middle - TUNING_CELLS // 2), min(len(products), middle + TUNING_CELLS // 2)
-    )
+    cells = range(len(products))[max(0, middle - TUNING_CELLS // 2) : middle + TUNING_CELLS // 2]
     members = [np.concatenate([side.members(cell) for cell in cells]) for side in sides]
     return [side.rows[np.unique(places)] for side, places in zip(sides, members, strict=True)]

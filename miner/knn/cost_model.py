@@ -11,15 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from miner.arrays import Matrix
+from miner.knn.core import passes
 from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
-from miner.knn.core.passes import (
-    MIN_COLUMNS_TO_SEED,
-    SEEDS,
-    TILE_COLUMNS,
-    TILE_ROWS,
-    TopK,
-    find_hits,
-)
+from miner.knn.core.passes import TopK, find_hits
 from miner.knn.core.products import (
     INT8_DIMENSIONS,
     LARGE,
@@ -109,7 +103,8 @@ def exact_cost(problem: Problem, machine: Machine, precision: Precision | None =
     """Estimate the cost of exact search in ``precision``, or in the fastest."""
     rate = machine.products[precision] if precision else max(machine.products.values())
     ways = [(problem.dim, HIDDEN)] + [(AXES, HIDDEN_BY_AXES)] * (problem.dim > AXES)
-    seeds = SEEDS * problem.rows * (min(problem.sources, problem.targets) >= MIN_COLUMNS_TO_SEED)
+    fewest = min(problem.sources, problem.targets)
+    seeds = passes.SEEDS * problem.rows * (fewest >= passes.MIN_COLUMNS_TO_SEED)
     seconds = min(
         (problem.similarities + seeds) * 2 * width / rate
         + (_hits(problem) + problem.rows * hidden) * machine.cosine
@@ -189,22 +184,20 @@ def measure_machine(*, dim: int, k: int) -> Machine:
 
 def _measure(dim: int, k: int) -> Machine:
     random = np.random.default_rng(0)
-    wide = dim >= INT8_DIMENSIONS
-    rates = product_rates()
-    usable = [each for each in rates if not (wide and each in ("int8", "int16"))]
-    products = {}
     x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))
-    for precision in usable:
-        left, right = encode_both(x[:TILE_ROWS], y[:TILE_COLUMNS], precision)
-        products[precision] = _rate(left, right)
+    tile = x[: passes.TILE_ROWS], y[: passes.TILE_COLUMNS]
+    products = {
+        precision: _rate(*encode_both(*tile, precision))
+        for precision in product_rates()
+        if dim < INT8_DIMENSIONS or precision not in ("int8", "int16")
+    }
     integers = type_of_integers(dim, TORCH_FROM)
-    left, right = (codes_of(side, integers) for side in (x[:TILE_ROWS], y[:TILE_COLUMNS]))
     kernels = compiled_int8()
     return Machine(
         threads=thread_count(),
         int8=kernels.CHOSEN.name if kernels else "torch" if "int8" in products else "none",
         products=products,
-        integers=_rate(left, right),
+        integers=_rate(*(codes_of(side, integers) for side in tile)),
         cosine=_taking(x, y, k),
         preparation=_preparing(x, y, k),
     )
@@ -230,8 +223,7 @@ def _rate(left: Codes, right: Codes) -> float:
     """Return a thread's operations per second in tiles without hits."""
     floors = np.full(len(left), LARGE, np.float32), np.full(len(right), LARGE, np.float32)
     seconds = _sustained(lambda: find_hits(left, right, *floors))
-    operations: float = 2.0 * len(left) * left.numbers.shape[1] * len(right)
-    return operations / seconds
+    return 2.0 * left.numbers.size * len(right) / seconds
 
 
 def _taking(x: Matrix, y: Matrix, k: int) -> float:

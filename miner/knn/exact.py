@@ -69,7 +69,6 @@ def search_both(
             dimensions differ, or the precision is unknown.
     """
     sides = [checked_vectors(source, "source"), checked_vectors(target, "target")]
-    check_search(*sides, k=k)
     units = [unit_rows(side) for side in sides]
     return search_unit_rows(*units, k=k, precision=precision, progress=progress)
 
@@ -96,7 +95,8 @@ def search_unit_rows(
         progress(len(source) * len(target))
         return both
     rows, columns = find_distinct(source), find_distinct(target)
-    if not (_repetitive(rows) or _repetitive(columns)):
+    least = 1 - MIN_DUPLICATE_SHARE
+    if all(len(side.first) >= least * len(side.group) for side in (rows, columns)):
         return search_tiles(source, target, k=k, precision=precision, progress=progress)
     repeats = len(source) * len(target) / max(1, len(rows.first) * len(columns.first))
     forward, backward = search_tiles(
@@ -108,10 +108,6 @@ def search_unit_rows(
     )
     forward = expand(forward, rows, columns, k=min(k, len(target)))
     return forward, expand(backward, columns, rows, k=min(k, len(source)))
-
-
-def _repetitive(rows: UniqueRows) -> bool:
-    return len(rows.first) < (1 - MIN_DUPLICATE_SHARE) * len(rows.group)
 
 
 def search_documents(
@@ -174,23 +170,16 @@ def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: 
     ``neighbours`` are the k nearest groups in ``base`` of each group in ``queries``. The result has
     a row per row of the queries, and k columns, with ids of rows, -1 if there are fewer.
     """
-    parts = [
-        _expand(neighbours.take(block), base, k)
-        for block in blocks(max(1, len(neighbours)), BLOCK_ROWS)
-    ]
-    return Neighbours(
-        ids=np.concatenate([part.ids for part in parts])[queries.group],
-        cosines=np.concatenate([part.cosines for part in parts])[queries.group],
-    )
-
-
-def _expand(neighbours: Neighbours, base: UniqueRows, k: int) -> Neighbours:
-    counts = np.diff(base.start)
+    counts, expanded = np.diff(base.start), Neighbours.empty(len(neighbours), k)
     members = [(place, m) for place in range(neighbours.ids.shape[1]) for m in range(k - place)]
-    room = Neighbours.empty(len(neighbours), max(k, len(members)))
-    for slot, (place, member) in enumerate(members):
-        group = neighbours.ids[:, place]
-        has_member = np.flatnonzero(member < counts[group])
-        room.ids[has_member, slot] = base.members[base.start[group[has_member]] + member]
-        room.cosines[has_member, slot] = neighbours.cosines[has_member, place]
-    return best(room, k=k)
+    for block in blocks(len(neighbours), BLOCK_ROWS):
+        groups, cosines = neighbours.ids[block], neighbours.cosines[block]
+        room = Neighbours.empty(len(groups), max(k, len(members)))
+        for slot, (place, member) in enumerate(members):
+            group = groups[:, place]
+            has_member = np.flatnonzero(member < counts[group])
+            room.ids[has_member, slot] = base.members[base.start[group[has_member]] + member]
+            room.cosines[has_member, slot] = cosines[has_member, place]
+        found = best(room, k=k)
+        expanded.ids[block], expanded.cosines[block] = found.ids, found.cosines
+    return expanded.take(queries.group)

@@ -53,16 +53,14 @@ def search_tiles(
         except DeviceError as error:
             logger.warning("%s; searching on the CPU instead, which takes longer", error)
     chosen, axes = choose_codes(source, target, k=k, precision=precision)
-    both = (
-        TopK.empty(len(source), min(k, len(target))),
-        TopK.empty(len(target), min(k, len(source))),
-    )
-    both[0].floors[:] = passes.initial_floors(source, target, k=k)
-    both[1].floors[:] = passes.initial_floors(target, source, k=k)
+    forward = TopK.empty(len(source), min(k, len(target)))
+    forward.floors[:] = passes.initial_floors(source, target, k=k)
+    backward = TopK.empty(len(target), min(k, len(source)))
+    backward.floors[:] = passes.initial_floors(target, source, k=k)
     codes = encode_both(source, target, chosen, axes=axes)
     left, right = zip((source, target), codes, strict=True)
-    passes.compare(left, right, _tiles(*codes), both, progress=progress)
-    return both[0].neighbours, both[1].neighbours
+    passes.compare(left, right, _tiles(*codes), (forward, backward), progress=progress)
+    return forward.neighbours, backward.neighbours
 
 
 def search_one_way(

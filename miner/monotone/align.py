@@ -46,9 +46,7 @@ class Alignment:
     def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Return the positions of both sides' sentences in each bead, ascending."""
         sides = (itertools.pairwise(side.tolist()) for side in (self.source, self.target))
-        return [
-            (tuple(range(*own)), tuple(range(*other))) for own, other in zip(*sides, strict=True)
-        ]
+        return [(tuple(range(*x)), tuple(range(*y))) for x, y in zip(*sides, strict=True)]
 
 
 def align(source: Blocks, target: Blocks) -> Alignment:
@@ -126,10 +124,8 @@ def _beads(source_sizes: int, target_sizes: int) -> IntArray:
 
 def _opening(source: IntArray, target: IntArray) -> float:
     """Return the cost of opening a gap, which falls with the share of gaps."""
-    gaps = sum(
-        int(np.count_nonzero(np.diff(side == 0, prepend=False) & (side == 0)))
-        for side in (source, target)
-    )
+    absent = [side == 0 for side in (source, target)]
+    gaps = sum(int(np.count_nonzero(np.diff(gap, prepend=False) & gap)) for gap in absent)
     beads = int(np.count_nonzero((source > 0) & (target > 0)))
     return OPENING_WEIGHT * _log_odds_against(gaps, gaps + beads)
 
@@ -149,8 +145,7 @@ def _log_odds_against(count: int, total: int) -> float:
 def _noise(blocks: Blocks, others: Blocks) -> Matrix:
     """Return each block's mean of 1 - cosine to the other document, (A, N)."""
     count = sum(max(0, len(others) - size) for size in range(len(others.vectors)))
-    noise: Matrix = 1 - blocks.vectors @ (others.vectors.sum(axis=(0, 1)) / max(1, count))
-    return noise
+    return np.asarray(1 - blocks.vectors @ (others.vectors.sum(axis=(0, 1)) / max(1, count)))
 
 
 def _length_ratio(source: FloatArray, target: FloatArray) -> float:

@@ -76,13 +76,9 @@ class Codes:
 
     def take(self, rows: Rows) -> Codes:
         """Return the codes of the rows in a slice or at positions, in order."""
-        return Codes(
-            ids=take_rows(self.ids, rows),
-            numbers=take_rows(self.numbers, rows),
-            scale=take_rows(self.scale, rows),
-            bias=take_rows(self.bias, rows),
-            slack=self.slack,
-        )
+        columns = self.ids, self.numbers, self.scale, self.bias
+        ids, numbers, scale, bias = (take_rows(column, rows) for column in columns)
+        return Codes(ids=ids, numbers=numbers, scale=scale, bias=bias, slack=self.slack)
 
 
 def encode_both(
@@ -265,8 +261,7 @@ class _Side:
         length = 1.01 * float(np.linalg.norm(mean.astype(np.float64)))
         bound = product_rounding("float32", len(mean)) * length
         with np.errstate(invalid="ignore"):  # BLAS may set it though rows are finite
-            products: NDArray[np.float64] = (self._rows @ mean).astype(np.float64) + bound
-        return products
+            return np.asarray((self._rows @ mean).astype(np.float64) + bound)
 
     def codes(self, bias: NDArray[np.float64]) -> Codes:
         return Codes(

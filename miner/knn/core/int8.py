@@ -129,10 +129,8 @@ def _block(
             for number in range(way.steps):
                 step = builder.add(first_step, LONG(number))
                 for at, (row, part, _) in enumerate(group):  # LLVM loads the same codes once
-                    column, code = (
-                        loaded(builder, right, step)[part],
-                        in_all_lanes(builder, row, step),
-                    )
+                    column = loaded(builder, right, step)[part]
+                    code = in_all_lanes(builder, row, step)
                     sums[at] = way.multiply(builder, sums[at], column, code)
             for total, (_, _, place) in zip(sums, group, strict=True):
                 if way.widen:
@@ -242,9 +240,8 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
                 any_hits = builder.or_(any_hits, hits)
                 products.append(value)
                 found.append(hits)
-        is_hit = builder.icmp_unsigned(
-            "!=", builder.bitcast(any_hits, ir.IntType(LANES)), ir.IntType(LANES)(0)
-        )
+        all_bits = builder.bitcast(any_hits, ir.IntType(LANES))
+        is_hit = builder.icmp_unsigned("!=", all_bits, all_bits.type(0))
         with builder.if_then(is_hit, likely=False):
             for place, value in enumerate(products):
                 builder.store(value, builder.gep(out, [LONG(place)]), align=4)
@@ -385,6 +382,9 @@ def _panels_of(columns: Any, raised: Any) -> Any:
     return panels
 
 
+_laid_out = _compile(_panels_of.py_func)
+
+
 @_part
 def products_of(rows: Any, panels: Any, raised: Any) -> Any:
     """Multiply codes (R, D) by panels, to int32 (R, P * COLUMNS).
@@ -401,9 +401,7 @@ def products_of(rows: Any, panels: Any, raised: Any) -> Any:
     return out
 
 
-@_compile
-def _multiplied(rows: Any, panels: Any, raised: Any) -> Any:
-    return products_of(rows, panels, raised)
+_multiplied = _compile(products_of.py_func)
 
 
 @_part
@@ -454,11 +452,6 @@ def _hits(
     return places[:count], bounds[:count]
 
 
-@_compile
-def _laid_out(columns: Any, raised: Any) -> Any:
-    return _panels_of(columns, raised)
-
-
 def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], int]:
     """Lay out int8 or int16 codes (C, D) as panels, int32 (P, depth, COLUMNS).
 
@@ -494,8 +487,7 @@ class Columns:
         if not (len(rows) and self._count):
             return np.empty((len(rows), self._count), dtype=np.int32)
         codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
-        products: NDArray[np.int32] = _multiplied(codes, *self._panels)[:, : self._count]
-        return products
+        return np.asarray(_multiplied(codes, *self._panels)[:, : self._count])
 
 
 def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:

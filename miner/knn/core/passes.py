@@ -124,14 +124,13 @@ def compare(
         progress: called with the number of products after each tile, by one thread at a time.
     """
     (x, left_codes), (y, right_codes) = left, right
-    (_, _, row_floors), (_, _, column_floors) = both
     claims = RowLocks(len(x), len(y), threads=thread_count())
     counting = threading.Lock()
     rounding = np.float32(2 * product_rounding("float32", x.shape[1]))
 
     def take(tile: Tile) -> None:
         rows, columns = left_codes.take(tile.rows), right_codes.take(tile.columns)
-        hits = find_hits(rows, columns, row_floors[tile.rows], column_floors[tile.columns])
+        hits = find_hits(rows, columns, both[0].floors[tile.rows], both[1].floors[tile.columns])
         places = _places(tile.rows), _places(tile.columns)
         names = left_codes.ids, right_codes.ids
         with claims.acquire(tile.rows, tile.columns):

@@ -141,9 +141,7 @@ def multiplier(
     if int8.ASKED or not torch_is_loaded():
         return kernels
 
-    def by_torch(rows: NDArray[np.int8]) -> NDArray[np.int32]:
-        return int8_product(rows, columns)
-
+    by_torch = partial(int8_product, right=columns)
     is_faster = _torch_wins(*(partial(way, columns[:ROWS]) for way in (by_torch, kernels)))
     return by_torch if is_faster else kernels
 

@@ -31,7 +31,7 @@ from miner.knn.core.products import (
     seconds_of,
     torch_is_loaded,
 )
-from miner.threads import blocks, on_one_thread, run_in_threads
+from miner.threads import blocks, map_in_threads, on_one_thread
 
 logger = logging.getLogger(__name__)
 
@@ -74,12 +74,10 @@ def _measure_products(with_torch: bool) -> dict[Precision, float]:
     random = np.random.default_rng(0)
     x, y = (random.standard_normal((rows, DIM), dtype=np.float32) for rows in (ROWS, COLUMNS))
     floors = (np.full(ROWS, LARGE, np.float32), np.full(COLUMNS, LARGE, np.float32))
+    omitted = {"bfloat16": not with_torch, "int16": largest_code() == INT8_MAX}
     rates: dict[Precision, float] = {}
-
     for precision in MEASURED:
-        if precision == "bfloat16" and not with_torch:
-            continue
-        if precision == "int16" and largest_code() == INT8_MAX:
+        if omitted.get(precision):
             continue
         try:
             work = partial(find_hits, *encode_both(x, y, precision), *floors)
@@ -137,8 +135,8 @@ def choose_codes(
 def _fastest(trial: _TwoWayTrial) -> Precision:
     operations, dim = trial.operations, trial.dim
     rates = product_rates() if operations and low_precision_pays(operations) else {}
-    wide = dim >= INT8_DIMENSIONS
-    usable = [each for each in rates if not (wide and each in ("int8", "int16"))]
+    fits = dim < INT8_DIMENSIONS
+    usable = [each for each in rates if fits or each not in ("int8", "int16")]
     return min(usable, key=trial.seconds, default="float32")
 
 
@@ -152,9 +150,10 @@ def _best_axes(trial: _TwoWayTrial, precision: Precision) -> Matrix | None:
         return None
     components, rests = principal_components(scatter)
     best, least = None, trial.seconds(precision)
+    gap = float(np.mean([each.gap for each in trial.trials]))
     step = STEP * -(-dim // (STEP * MOST_TRIED))
     for width in range(step, dim, step):
-        if rests[width] > trial.gap:  # most bounds would exceed floors
+        if rests[width] > gap:  # most bounds would exceed floors
             continue
         axes = mixed(components[:, :width])
         seconds = trial.seconds(precision, axes)
@@ -210,9 +209,8 @@ def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Pre
     ``source`` (N, D) and ``target`` (M, D) are unit rows, and neither is empty. The number is from
     k + 4 to max(64, k + 4).
     """
-    trials = _TwoWayTrial(source, target, k, TRIAL_ROWS).trials
-    counts = [trial.hidden(precision) for trial in trials]
-    least = k + SPARE
+    both = _TwoWayTrial(source, target, k, TRIAL_ROWS)
+    counts, least = [trial.hidden(precision) for trial in both.trials], k + SPARE
     return int(np.clip(np.quantile(np.concatenate(counts), SHARE) + 2, least, max(MAX_KEPT, least)))
 
 
@@ -228,13 +226,7 @@ class _TwoWayTrial:
 
     @cached_property
     def trials(self) -> list[_Trial]:
-        source, target = self.sides
-        both = (source, target), (target, source)
-        return [_Trial(*sides, self._k, self._rows) for sides in both]
-
-    @property
-    def gap(self) -> float:
-        return float(np.mean([trial.gap for trial in self.trials]))
+        return [_Trial(*sides, self._k, self._rows) for sides in (self.sides, self.sides[::-1])]
 
     def seconds(self, precision: Precision, axes: Matrix | None = None) -> float:
         """Return the estimated seconds of one thread, without reading vectors."""
@@ -273,30 +265,22 @@ class _Trial:
 
     def hidden(self, precision: Precision) -> IntArray:
         """Count the nearest rows whose bounds may exceed the k-th cosine, (R,)."""
-        return np.asarray((self._cosines >= self._lowest(precision)).sum(axis=1))
-
-    def _lowest(self, precision: Precision) -> Matrix:
-        # Each row's least cosine whose bound may exceed the k-th cosine, (R, 1). Measured on
-        # nearest rows: with relative rounding, their bounds exceed cosines by most.
+        # Excesses are measured on nearest rows: with relative rounding, theirs are the largest.
         left, right = encode_both(self._rows, self._last, precision)
         codes = numbers_of(left.numbers), numbers_of(right.numbers)
         products = np.einsum("nd,nd->n", *codes) * left.scale * right.scale
         bounds = products + left.slack * np.abs(products) + left.bias + right.bias
         excess = float((bounds - np.einsum("nd,nd->n", self._rows, self._last)).mean())
-        return (self._least - excess)[:, None]
+        return np.asarray((self._cosines >= (self._least - excess)[:, None]).sum(axis=1))
 
 
 def _nearest(queries: Matrix, base: Matrix, count: int) -> tuple[Matrix, IntArray]:
-    parts: list[tuple[Matrix, IntArray]] = []
-
-    def search(columns: slice) -> None:
+    def search(columns: slice) -> tuple[Matrix, IntArray]:
         cosines, places = _largest(queries @ base[columns].T, count)
-        parts.append((cosines, places + columns.start))
+        return cosines, places + columns.start
 
-    run_in_threads(search, blocks(len(base), BLOCK_COLUMNS))
-    cosines, ids = (
-        np.concatenate(columns_of_parts, axis=1) for columns_of_parts in zip(*parts, strict=True)
-    )
+    found = map_in_threads(search, blocks(len(base), BLOCK_COLUMNS))
+    cosines, ids = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
     cosines, places = _largest(cosines, count)
     return cosines, np.take_along_axis(ids, places, axis=1)
 

@@ -112,17 +112,15 @@ def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
     """
     if dtype.itemsize != 2:
         return None  # no tensor cores keep float32's precision
-    faults = []
     with _compiling:
         try:
             from miner.knn.gpu import fused
         except ImportError as error:
-            faults = [str(error)]
+            fault = str(error)
         else:
             for tiling in fused.TILINGS:
-                faults.append(fused.fault(tiling, device, dtype))
-                if not faults[-1]:
+                if not (fault := fused.fault(tiling, device, dtype)):
                     return tiling
     text = "%s: the fused kernel does not work (%s); the search takes up to five times as long"
-    logger.warning(text, device, faults[-1])
+    logger.warning(text, device, fault)
     return None
