@@ -20,6 +20,7 @@ from encoder.monolingual.options import MAX_WORDS, WordOptions
 from encoder.rows import Matrix, sum_rows
 from encoder.tokenizer import SPACE, Tokenizer, Tokens, join
 from encoder.training.state import State, load_state, save_state
+from miner.threads import blocks
 
 CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 WINDOW = 5  # context words per side
@@ -60,12 +61,8 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
         ValueError: The text has fewer than two words of ``min_count`` occurrences.
     """
     numbers: dict[str, int] = {}
-    text = join(
-        [
-            _number_words(sentences[start : start + CHUNK_SENTENCES], tokenizer, numbers)
-            for start in range(0, len(sentences), CHUNK_SENTENCES)
-        ]
-    )
+    chunks = (sentences[block] for block in blocks(len(sentences), CHUNK_SENTENCES))
+    text = join([_number_words(chunk, tokenizer, numbers) for chunk in chunks])
     counts = np.bincount(text.ids, minlength=len(numbers))
     if "" in numbers:
         counts[numbers[""]] = 0
