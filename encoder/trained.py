@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from encoder import Encoder, Precision, checkpoint
@@ -90,8 +92,6 @@ def save_networks(
     ``networks`` are by language, or one by the key "". ``facts`` are JSON values by name, for the
     configuration. Errors of ``write_folder`` are raised.
     """
-    from safetensors.torch import save
-
     first = next(iter(networks.values()))
     by_language = {"format": checkpoint.APART_FORMAT, "apart": list(networks)}
     config = {
@@ -118,9 +118,6 @@ def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
     Raises:
         ValueError: A file is missing or damaged, or the precision does not fit.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-
     config, pieces, weights = checkpoint.read_folder(folder)
     parts: dict[str, dict[str, Tensor]] = {language: {} for language in config.get("apart", [ALL])}
     tokenizer = EndingTokenizer(pieces)
