@@ -105,18 +105,14 @@ class Network(Model):
                 f"--start: {encoder.name} is not a network of 'adit train'; pass such an encoder, "
                 "or, for a bag of this version, --architecture bag"
             )
-        weights = encoder.weights()
-        sides = self.network.state_dict(), weights
-        own_shapes, base_shapes = (
-            {name: tensor.shape for name, tensor in side.items()} for side in sides
-        )
-        if own_shapes != base_shapes:
+        try:
+            self.network.load_state_dict(encoder.weights())
+        except RuntimeError as error:
             raise ValueError(
                 f"--start: {encoder.name} has other layers than the new encoder; pass its "
                 "--architecture, --dim, --layers and, for a bilstm, --word-dim, and omit "
                 "--ngram-rows"
-            )
-        self.network.load_state_dict(weights)
+            ) from error
 
     def _embed(self, tokens: Tokens) -> Tensor:
         device = self.network.embed_tokens.weight.device
