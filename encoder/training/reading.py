@@ -103,15 +103,11 @@ def find_files(folder: Path, suffix: str) -> Files:
     Raises:
         ValueError: The folder has no such file, or does not exist.
     """
-    matches = tuple(path for path in _list_files(folder) if split_compression(path)[0] == suffix)
+    check_directory(folder)
+    matches = tuple(p for p in sorted(folder.iterdir()) if split_compression(p)[0] == suffix)
     if not matches:
         raise ValueError(f"{folder}: contains no {suffix} file, compressed or not; put one there")
     return matches
-
-
-def _list_files(folder: Path) -> list[Path]:
-    check_directory(folder)
-    return sorted(folder.iterdir())
 
 
 def find_parallel_text(folder: Path) -> dict[str, Files]:
@@ -122,8 +118,9 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
     Raises:
         ValueError: The folder or its text is missing, or a name lacks a language pair.
     """
+    check_directory(folder)
     files: dict[str, Files] = {}
-    for path in _list_files(folder):
+    for path in sorted(folder.iterdir()):
         _, name, suffix = _split(path)
         if suffix in SUFFIXES and not PAIR.fullmatch(name):
             raise ValueError(
