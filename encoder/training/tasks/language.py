@@ -89,9 +89,7 @@ class Masked(Task):
         for rows in group_by_length(lengths):
             yield [pad(side.take(rows), end=self._end) for side in sequences]
 
-    def _choose_tokens(
-        self, ids: Tensor, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _choose_tokens(self, ids: Tensor, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         """Return inputs (B, T), where tokens are predicted (B, T), and these (N,)."""
         inputs, is_predicted = mask_tokens(ids, end=self._end, generator=generator)
         return inputs, is_predicted, ids[is_predicted]
@@ -108,9 +106,7 @@ class Causal(Masked):
 
     causal = True
 
-    def _choose_tokens(
-        self, ids: Tensor, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _choose_tokens(self, ids: Tensor, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         is_predicted = torch.zeros_like(ids, dtype=torch.bool)
         is_predicted[:, :-1] = ids[:, :-1] != self._end
         if not is_predicted.any():  # sentences without tokens
