@@ -117,7 +117,9 @@ class SkipGram:
         self.outputs = np.zeros((count, dim), dtype=np.float32)
         self.epoch = 0
         self._vocabulary, self._options = vocabulary, options
-        self._rows = _add_word_rows(features)
+        ids = np.insert(features.ids + np.int32(count), features.offsets[:-1], np.arange(count))
+        offsets = features.offsets + np.arange(count + 1)  # a word's own row comes first
+        self._rows = Tokens(ids=ids.astype(np.int32), offsets=offsets)
 
     def vectors(self) -> Matrix:
         """Return the vectors of the V words, float32 (V, D)."""
@@ -163,12 +165,6 @@ class SkipGram:
         state = load_state(path, identity)
         self.inputs, self.outputs = state.tensors["inputs"], state.tensors["outputs"]
         self.epoch = state.step
-
-
-def _add_word_rows(features: Tokens) -> Tokens:
-    count = len(features)
-    ids = np.insert(features.ids + np.int32(count), features.offsets[:-1], np.arange(count))
-    return Tokens(ids=ids.astype(np.int32), offsets=features.offsets + np.arange(count + 1))
 
 
 def _keep_rates(counts: NDArray[np.int64]) -> Matrix:
