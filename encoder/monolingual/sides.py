@@ -126,8 +126,7 @@ def learn_words(
     while training.epoch < options.epochs:
         training.advance(progress)
         training.save(state, identity)
-    vectors, idf = training.vectors(), vocabulary.idf
-    return WordVectors(words=vocabulary.words, vectors=vectors, weights=idf)
+    return WordVectors(words=vocabulary.words, vectors=training.vectors(), weights=vocabulary.idf)
 
 
 def _digest(content: bytes) -> str:

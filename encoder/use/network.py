@@ -33,13 +33,10 @@ Layer = Callable[[NDArray[np.int64], Matrix], None]
 
 
 def _float_layer(weights: Matrix, branch_bias: tuple[int, Matrix]) -> Layer:
-    multiplied = Weights(weights).multiplied
-
-    def layer(offsets: NDArray[np.int64], hidden: Matrix) -> None:
-        products = multiplied(hidden[:, _channels(branch_bias[0])])
-        compiled.float_layer(products, offsets, branch_bias, hidden)
-
-    return layer
+    multiplied, channels = Weights(weights).multiplied, _channels(branch_bias[0])
+    return lambda offsets, hidden: compiled.float_layer(
+        multiplied(hidden[:, channels]), offsets, branch_bias, hidden
+    )
 
 
 def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix) -> Layer:

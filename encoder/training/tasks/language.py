@@ -7,7 +7,6 @@ et al. 2019. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` predicted
 """
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -36,8 +35,7 @@ class Masked(Task):
     sequence. ValueError says that the architecture is not a transformer.
     """
 
-    causal: ClassVar[bool] = False
-    together: ClassVar[bool] = False  # whether the sides of a pair make one sequence
+    causal = together = False
 
     def __init__(self, setting: Setting, *, sides: int | None = None) -> None:
         super().__init__()
