@@ -32,8 +32,12 @@ class Cuts:
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
         self._scores = np.array(scores)
         self._unknown = pieces.index("")
-        self._longest = max(map(len, pieces))
-        self._characters = Tokens.of([*map(ord, piece)] for piece in pieces)
+        lengths = np.array([*map(len, pieces)])
+        self._longest = int(lengths.max())
+        self._characters = Tokens(
+            ids=np.frombuffer("".join(pieces).encode("utf-32-le"), dtype=np.int32),
+            offsets=np.concatenate(([0], lengths.cumsum())),
+        )
         self._hashes = np.zeros(len(pieces), dtype=np.uint64)
         self._slots = np.full(4 << len(pieces).bit_length(), -1, dtype=np.int32)
         enter_pieces(self._characters.ids, self._characters.offsets, self._hashes, self._slots)
