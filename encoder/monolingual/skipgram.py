@@ -60,12 +60,11 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.
     """
-    numbers: dict[str, int] = {}
+    numbers = {"": 0}  # "" is punctuation, or has unknown characters
     chunks = (sentences[block] for block in blocks(len(sentences), CHUNK_SENTENCES))
     text = join([_number_words(chunk, tokenizer, numbers) for chunk in chunks])
     counts = np.bincount(text.ids, minlength=len(numbers))
-    if "" in numbers:
-        counts[numbers[""]] = 0
+    counts[0] = 0
     names = np.array(list(numbers), dtype=object)
     frequent = sorted(np.flatnonzero(counts >= min_count), key=lambda n: (-counts[n], names[n]))
     if len(frequent) < 2:
