@@ -22,7 +22,6 @@ from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
 Trainable = BiLSTM | Transformer | SentenceNetwork
-Networks = Mapping[str, Trainable]  # by language, or one under ``ALL``
 
 ALL = ""  # the key of one network for all languages
 BETWEEN = ":"  # separates a language and the name of its network's tensor
@@ -82,7 +81,7 @@ class TrainedNetwork(NetworkEncoder):
 def save_networks(
     folder: Path,
     architecture: str,
-    networks: Networks,
+    networks: Mapping[str, Trainable],
     *,
     tokenizer_model: bytes,
     facts: checkpoint.Facts,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -72,7 +72,6 @@ class ParallelText:
 
 Texts = Sequence[ParallelText]
 Files = tuple[Path, ...]
-Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 
 
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
@@ -176,7 +175,7 @@ def _split(path: Path) -> tuple[str, str, str]:
     return corpus or name, name, suffix
 
 
-def _read_pairs(path: Path) -> Rows:
+def _read_pairs(path: Path) -> Iterator[tuple[str, str, str]]:
     from miner.storage.pair_files import open_pairs  # loads NumPy
     from miner.storage.pair_files.base import BLANK
     from miner.storage.pair_files.moses import open_moses
