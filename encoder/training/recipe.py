@@ -100,35 +100,23 @@ def train_encoder(
     finish = partial(model.export, tokenizer, sample=sample, whitening=objective.whitening)
     facts = _facts(recipe, texts, identity)
     keeper = Keeper(output, state, measures=measures, best_by=best_by, finish=finish, facts=facts)
-    on_begin(state.step)
-    _train(recipe, training, keeper, pairs, held_out_pairs, on_step)
-    return keeper.best() if parallel.rank() == 0 else {}
-
-
-def _train(
-    recipe: Recipe,
-    training: Training,
-    keeper: Keeper,
-    pairs: list[TokenPairs],
-    held_out_pairs: list[TokenPairs],
-    on_step: Callable[[], None],
-) -> None:
-    model, task, history = training.model, training.task, keeper.state.history
     losses: list[float] = []
 
     def after_step(loss: float) -> None:
         on_step()
         losses.append(loss)
-        if training.step % recipe.evaluate_every == 0 or training.step == recipe.options.steps:
+        if training.step % recipe.evaluate_every == 0 or training.step == options.steps:
             if parallel.rank() == 0:
                 figures = {"loss": float(np.mean(losses)), **task.figures(model, held_out_pairs)}
                 keeper.keep(training, figures)
             losses.clear()
             task.prepare(model, pairs)
-            training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(history))
+            training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(state.history))
 
-    training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(history))
+    on_begin(state.step)
+    training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(state.history))
     train(training, pairs, after_step)
+    return keeper.best() if parallel.rank() == 0 else {}
 
 
 def _tokenize_texts(recipe: Recipe, tokenizer: Tokenizer, texts: Texts) -> list[TokenPairs]:
