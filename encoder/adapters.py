@@ -20,7 +20,7 @@ HUB_TIMEOUT = 5  # seconds
 Model = Any  # a model of the library, which is imported late
 
 
-class _NotFoundError(Exception):
+class _NotFoundError(ValueError):
     """The model is neither a folder nor on the hub."""
 
 
@@ -43,10 +43,8 @@ class SentenceTransformerEncoder(BaseEncoder):
             )
         try:
             self._model = _load(place)
-        except ModuleNotFoundError:
+        except (ModuleNotFoundError, _NotFoundError):
             raise
-        except _NotFoundError as error:
-            raise ValueError(f"encoder 'st:{place}' {error}") from error
         except Exception as error:  # the library passes on any error of its parts
             reason = " ".join(str(error).split())[:200]
             raise ValueError(
@@ -93,7 +91,7 @@ def _load(place: str) -> Model:
         reason = "and the Hugging Face hub cannot be reached; check the network"
         if status in (401, 404) or isinstance(error, ValueError):  # of an impossible name
             reason = "nor a public model on the Hugging Face hub; check its name"
-        raise _NotFoundError(f"is not a folder, {reason}") from error
+        raise _NotFoundError(f"encoder 'st:{place}' is not a folder, {reason}") from error
     return _model(place)
 
 

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -21,9 +21,6 @@ from safetensors.numpy import save
 from encoder.bag.features import SCHEME
 from encoder.rows import Matrix, pack
 from encoder.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    import torch
 
 BAG_FORMAT = f"adit-bag-{SCHEME}"
 # The version of features of each format.
@@ -160,15 +157,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
+def save_head(folder: Path, tensors: Mapping[str, Matrix]) -> None:
     """Write the weights of an inference head into its encoder's folder.
 
     ``tensors`` are by names, ``HEAD_TENSORS``. Errors are of ``read_config`` and ``replace_files``.
     """
-    from safetensors.torch import save as save_tensors
-
     metadata = {ENCODER: read_config(folder)["sha256"]}
-    replace_files(folder, {HEAD: save_tensors(dict(tensors), metadata=metadata)})
+    replace_files(folder, {HEAD: save(dict(tensors), metadata=metadata)})
 
 
 def load_head(folder: Path) -> Callable[[Matrix], Matrix]:

@@ -144,9 +144,7 @@ def covers(spec: str, languages: Sequence[str | None]) -> bool:
     None, an unknown language, is ignored.
     """
     known = read_coverage(spec)
-    return not known or all(
-        language is None or find_coverage(known, language) for language in languages
-    )
+    return not known or all(find_coverage(known, name) for name in languages if name is not None)
 
 
 def read_joined_coverage(spec: str) -> dict[str, Coverage]:

@@ -74,9 +74,8 @@ def pack(table: Matrix) -> PackedTable:
         is_better = errors < least
         codes[is_better], scales[is_better] = rounded[is_better], scale[is_better, 0]
         least[is_better] = errors[is_better]
-    rows, dim = table.shape
-    nibbles = np.zeros((rows, dim + dim % 2), dtype=np.uint8)
-    nibbles[:, :dim] = codes + 8
+    dim = table.shape[1]
+    nibbles = np.pad(codes + 8, ((0, 0), (0, dim % 2))).view(np.uint8)
     packed = np.asarray(nibbles[:, ::2] << 4 | nibbles[:, 1::2], dtype=np.uint8)
     return PackedTable(codes=packed, scales=scales, dim=dim)
 

@@ -97,11 +97,9 @@ class Tokenizer:
 
     def pieces(self, ids: Sequence[int] | None = None) -> list[str]:
         """Return the pieces of ``ids``, by default all, with "" for the unknown."""
-        unknown, numbers = self._processor.unk_id(), [*range(len(self))] if ids is None else [*ids]
-        names = self._processor.id_to_piece(numbers)
-        return [
-            "" if number == unknown else name for number, name in zip(numbers, names, strict=True)
-        ]
+        names = self._processor.id_to_piece([*range(len(self))] if ids is None else [*ids])
+        unknown = self._processor.id_to_piece(self._processor.unk_id())
+        return ["" if name == unknown else name for name in names]
 
     def scores(self) -> list[float]:
         """Return scores by id, which are log probabilities in a unigram model."""

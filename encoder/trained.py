@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from encoder import Encoder, Precision, checkpoint
@@ -20,7 +22,6 @@ from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
 Trainable = BiLSTM | Transformer | SentenceNetwork
-Networks = Mapping[str, Trainable]  # by language, or one under ``ALL``
 
 ALL = ""  # the key of one network for all languages
 BETWEEN = ":"  # separates a language and the name of its network's tensor
@@ -80,7 +81,7 @@ class TrainedNetwork(NetworkEncoder):
 def save_networks(
     folder: Path,
     architecture: str,
-    networks: Networks,
+    networks: Mapping[str, Trainable],
     *,
     tokenizer_model: bytes,
     facts: checkpoint.Facts,
@@ -90,8 +91,6 @@ def save_networks(
     ``networks`` are by language, or one by the key "". ``facts`` are JSON values by name, for the
     configuration. Errors of ``write_folder`` are raised.
     """
-    from safetensors.torch import save
-
     first = next(iter(networks.values()))
     by_language = {"format": checkpoint.APART_FORMAT, "apart": list(networks)}
     config = {
@@ -118,9 +117,6 @@ def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
     Raises:
         ValueError: A file is missing or damaged, or the precision does not fit.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-
     config, pieces, weights = checkpoint.read_folder(folder)
     parts: dict[str, dict[str, Tensor]] = {language: {} for language in config.get("apart", [ALL])}
     tokenizer = EndingTokenizer(pieces)

@@ -83,12 +83,10 @@ def number_texts(
                     kept[count, 0] = end - start
                     for byte in range(start, end):
                         kept[count, 1 + byte - start] = text[byte]
+                        new[used + byte - start] = text[byte]
                     count += 1
-                    for byte in range(start, end):
-                        new[used] = text[byte]
-                        used += 1
-                    new[used] = _SPACE
-                    used += 1
+                    used += end - start + 1
+                    new[used - 1] = _SPACE
                 number = values[slot]
             numbers[position] = number
             position += 1
@@ -196,20 +194,22 @@ def _spell(pieces: Any, letters: Any, mark: Any, spelling: Any) -> Any:
 
 
 @_part
-def _hash_ngrams(spelling: Any, starts: Any, size: Any, hashing: Any, rows: Any) -> None:
+def _hash_ngrams(spelling: Any, length: Any, size: Any, hashing: Any, rows: Any) -> Any:
     base, first, row_count = hashing
+    starts = max(0, length - size + 1)
     for start in range(starts):
         code = np.uint64(size)
         for index in range(size):
             code = code * np.uint64(base) + np.uint64(spelling[start + index])
         rows[start] = first + np.int64(_mix(code) % np.uint64(row_count))
+    return starts
 
 
 @_compile
-def rows_of_words(
-    words: Any, spelling: Any, marks: Any, sizes: Any, hashing: Any, rows: Any, ends: Any
-) -> None:
-    """Find the rows of each word's features in a bag's table.
+def rows_of_words(words: Any, spelling: Any, marks: Any, sizes: Any, hashing: Any) -> Any:
+    """Return the rows of each word's features in a bag's table.
+
+    They are int32, each word's pieces first, and the words' offsets in them, int64 (W + 1,).
 
     Args:
         words: a tuple of int32 ids and int64 offsets (W + 1,), the pieces of W words.
@@ -217,40 +217,35 @@ def rows_of_words(
         marks: the code at both ends of a word's letters, and that at both ends of its sounds.
         sizes: int64 arrays of the sizes of n-grams of letters, of sounds, and of word stems.
         hashing: a number above all codes, the first row of n-grams, and the number of their rows.
-        rows: int32, receives the rows, each word's pieces first.
-        ends: int64 (W,), receives the exclusive end in ``rows`` of each word's rows.
     """
     ids, offsets = words
     letters, sounds, characters = spelling
-    longest = 0
-    for word in range(len(ends)):
-        length, count = 0, 0
+    longest, room = 0, len(ids)
+    for word in range(len(offsets) - 1):
+        length, count = 2, 2
         for piece in ids[offsets[word] : offsets[word + 1]]:
             length += letters[1][piece + 1] - letters[1][piece]
             count += sounds[1][piece + 1] - sounds[1][piece]
+            room += characters[1][piece + 1] - characters[1][piece]
         longest = max(longest, length, count)
-    letter_codes, sound_codes = np.empty((2, longest + 2), np.int32)
-    end = 0
-    for word in range(len(ends)):
+        room += len(sizes[0]) * length + len(sizes[1]) * count + len(sizes[2])
+    letter_codes, sound_codes = np.empty((2, longest), np.int32)
+    rows, ends, end = np.empty(room, np.int32), np.zeros(len(offsets), np.int64), 0
+    for word in range(len(offsets) - 1):
         pieces = ids[offsets[word] : offsets[word + 1]]
         rows[end : end + len(pieces)] = pieces
         end += len(pieces)
         length = _spell(pieces, letters, marks[0], letter_codes)
         for size in sizes[0]:
-            starts = max(0, length - size + 1)
-            _hash_ngrams(letter_codes, starts, size, hashing, rows[end:])
-            end += starts
+            end += _hash_ngrams(letter_codes, length, size, hashing, rows[end:])
         count = _spell(pieces, sounds, marks[1], sound_codes)
         for size in sizes[1]:
-            starts = max(0, count - size + 1)
-            _hash_ngrams(sound_codes, starts, size, hashing, rows[end:])
-            end += starts
+            end += _hash_ngrams(sound_codes, count, size, hashing, rows[end:])
         for size in sizes[2]:
-            starts = 1 if length >= size else 0
-            _hash_ngrams(letter_codes, starts, size, hashing, rows[end:])
-            end += starts
+            end += _hash_ngrams(letter_codes, min(length, size), size, hashing, rows[end:])
         for piece in pieces:
             for index in range(characters[1][piece], characters[1][piece + 1]):
                 rows[end] = characters[0][index]
                 end += 1
-        ends[word] = end
+        ends[word + 1] = end
+    return rows[:end], ends

@@ -21,6 +21,7 @@ from encoder.base import BaseEncoder, as_list
 from encoder.rows import Matrix, PackedTable, normalize_rows, sum_rows
 from encoder.tokenizer import SPACE, Tokenizer, Tokens
 from encoder.words import Words, join_words
+from miner.threads import blocks
 
 if TYPE_CHECKING:
     from encoder.bag.known_words import WordCache  # loads Numba
@@ -72,14 +73,12 @@ class BagEncoder(BaseEncoder):
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
         vectors = np.empty((len(sentences), self.dim), dtype=np.float32)
-        for start in range(0, len(sentences), CHUNK_SENTENCES):
-            chunk = sentences[start : start + CHUNK_SENTENCES]
+        for block in blocks(len(sentences), CHUNK_SENTENCES):
             with self._lock:
-                numbers, words = self._sum_words(chunk)
-                sum_rows(words, numbers, out=vectors[start : start + len(chunk)])
+                numbers, words = self._sum_words(sentences[block])
+                sum_rows(words, numbers, out=vectors[block])
             if self.namer is not None:
-                named = self.namer.encode(find_names(chunk), normalize=False)
-                vectors[start : start + len(chunk)] += named
+                vectors[block] += self.namer.encode(find_names(sentences[block]), normalize=False)
         if normalize:
             normalize_rows(vectors)
         return vectors

@@ -121,19 +121,12 @@ class Features:
     def _compiled_rows(self, words: Tokens) -> Tokens:
         from encoder.bag.compiled import rows_of_words
 
-        parts = self._piece_spellings
-        letters, sounds, characters = (
-            np.diff(part.offsets)[words.ids].sum() + 2 * len(words) for part in parts
-        )
-        ngram_room = len(words.ids) + len(LETTER_SIZES) * letters + len(SOUND_SIZES) * sounds
-        rows = np.empty(ngram_room + len(STEM_SIZES) * len(words) + characters, dtype=np.int32)
-        ends = np.zeros(len(words) + 1, dtype=np.int64)
-        pieces, *spelling = ((part.ids, part.offsets) for part in (words, *parts))
+        pieces, *spelling = ((part.ids, part.offsets) for part in (words, *self._piece_spellings))
         sizes = (np.array(each, np.int64) for each in (LETTER_SIZES, SOUND_SIZES, self._stem_sizes))
         hashing = _LETTER_BASE, self.pieces, self.ngram_rows
         marks = _MARK, _SOUND_MARK
-        rows_of_words(pieces, tuple(spelling), marks, tuple(sizes), hashing, rows, ends[1:])
-        return Tokens(ids=rows[: ends[-1]], offsets=ends)
+        rows, offsets = rows_of_words(pieces, tuple(spelling), marks, tuple(sizes), hashing)
+        return Tokens(ids=rows, offsets=offsets)
 
     def _rows(self, words: Tokens) -> Tokens:
         owners = words.owners

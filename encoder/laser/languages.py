@@ -40,8 +40,7 @@ def files_of(language: str) -> list[str]:
     script = next((tag for tag in tags if len(tag) == 4 and tag.isalpha()), "")
     prefix = f"{INDIVIDUAL.get(code, code)}_{script}"  # without a script, any script matches
     laser3_names, laser2_names = (
-        [name for name in names if name.startswith(prefix) and (not script or name == prefix)]
-        for names in (LASER3, LASER2)
+        [name for name in names if name.startswith(prefix)] for names in (LASER3, LASER2)
     )
     if len(laser3_names) > 1:
         raise ValueError(

@@ -116,8 +116,7 @@ def load_laser(
     model, params, dictionary = (
         _part(path, content, name) for name in ("model", "params", "dictionary")
     )
-    network = _built(path, lambda: _bilstm(model, params))
-    _check_ids(path, dictionary, network.vocabulary)
+    network = _built(path, lambda: _bilstm(model, params, dictionary))
     words = subwords.Vocabulary(dictionary)
     files, tokenizer = [path], subwords.TextTokenizer(words)
     if not pretokenized:
@@ -215,29 +214,26 @@ def _tensors(model: Mapping[str, Any]) -> Mapping[str, torch.Tensor]:
     return model
 
 
-def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
+def _bilstm(
+    model: Mapping[str, Any], params: Mapping[str, Any], dictionary: Mapping[str, Any]
+) -> BiLSTM:
     network = BiLSTM(_tensors(model))
-    sizes = {"num_embeddings": network.vocabulary, "embed_dim": network.lstm.input_size}
+    count = network.vocabulary
+    sizes = {"num_embeddings": count, "embed_dim": network.lstm.input_size}
     for name in ("hidden_size", "num_layers", "bidirectional"):  # in LASER's files and in torch
         sizes[name] = getattr(network.lstm, name)
     for name, size in sizes.items():  # a size that the file lacks is that of the tensors
         if params.get(name, size) != size:
             raise ValueError(f"has {name} {params[name]!r}, but its tensors have {size!r}")
-    return network
-
-
-def _check_ids(path: Path, dictionary: Mapping[str, Any], vocabulary: int) -> None:
     for token, row in dictionary.items():
-        if not isinstance(token, str) or not isinstance(row, int) or not 0 <= row < vocabulary:
+        if not isinstance(token, str) or not isinstance(row, int) or not 0 <= row < count:
             raise ValueError(
-                f"{path}: its dictionary has {token!r} at {row!r}, but the encoder has vectors for "
-                f"{vocabulary:,} tokens; download it again, or pass a LASER encoder"
+                f"its dictionary has {token!r} at {row!r}, but the encoder has vectors for "
+                f"{count:,} tokens"
             )
-    if vocabulary <= subwords.UNK:
-        raise ValueError(
-            f"{path}: has only {vocabulary} vectors, too few for the special tokens; download it "
-            "again, or pass a LASER encoder"
-        )
+    if count <= subwords.UNK:
+        raise ValueError(f"has only {count} vectors, too few for the special tokens")
+    return network
 
 
 def _find_companion(path: Path, suffixes: Sequence[str]) -> Path:

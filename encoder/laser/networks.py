@@ -7,7 +7,7 @@ Representations for Low-Resource Languages". Axes: ``B`` sentences, ``T`` tokens
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -240,15 +240,11 @@ class Layer(nn.Module):
             self.self_attn[name](x).unflatten(-1, (self._heads, -1)).transpose(1, 2)
             for name in ("q_proj", "k_proj", "v_proj")
         )
-        with _attention_kernel(q):  # (B, H, T, D / H)
+        is_slow = q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad
+        with sdpa_kernel(SDPBackend.MATH) if is_slow else nullcontext():  # (B, H, T, D / H)
             mixture = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         attended = self.self_attn["out_proj"](mixture.transpose(1, 2).flatten(2))
         return functional.dropout(attended, self._dropout, self.training)
-
-
-def _attention_kernel(q: Tensor) -> AbstractContextManager[None]:
-    slow = q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad
-    return sdpa_kernel(SDPBackend.MATH) if slow else nullcontext()
 
 
 def token_mask(lengths: Tensor, count: int, device: torch.device) -> Tensor:

@@ -17,7 +17,6 @@ from miner.threads import thread_count
 
 Split = Callable[[Sequence[str]], Iterable[Sequence[str]]]  # lines into subwords
 SPLIT_AT_SPACES: Split = partial(map, str.split)
-Steps = Callable[[str | None], Callable[[str], str]]  # from a language to its preprocessing
 
 END = "</w>"  # the end of a word, in the codes
 CONTINUES = "@@"  # the suffix of each token that does not end its word
@@ -166,7 +165,7 @@ class TextTokenizer(SentenceTokenizer):
         self,
         vocabulary: Vocabulary,
         split: Split = SPLIT_AT_SPACES,
-        steps: Steps | None = None,
+        steps: Callable[[str | None], Callable[[str], str]] | None = None,
         language: str | None = None,
     ) -> None:
         self._vocabulary, self._split, self._steps = vocabulary, split, steps

@@ -24,6 +24,7 @@ from encoder.monolingual.skipgram import CHUNK_SENTENCES, SkipGram, read_vocabul
 from encoder.monolingual.vec import WordVectors
 from encoder.rows import Matrix, normalize_rows, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens, join
+from miner.threads import blocks
 
 MIN_SHARE = 1e-6  # least share of the sentences that have a feature
 STEPS = 20  # steps of conjugate gradients
@@ -125,8 +126,7 @@ def learn_words(
     while training.epoch < options.epochs:
         training.advance(progress)
         training.save(state, identity)
-    vectors, idf = training.vectors(), vocabulary.idf
-    return WordVectors(words=vocabulary.words, vectors=vectors, weights=idf)
+    return WordVectors(words=vocabulary.words, vectors=training.vectors(), weights=vocabulary.idf)
 
 
 def _digest(content: bytes) -> str:
@@ -136,8 +136,8 @@ def _digest(content: bytes) -> str:
 def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features) -> Tokens:
     """Return the row numbers in a bag's table of each of one or more words."""
     parts = []
-    for start in range(0, len(words), CHUNK_SENTENCES):
-        strings, rows = features.split(tokenizer.encode(words[start : start + CHUNK_SENTENCES]))
+    for block in blocks(len(words), CHUNK_SENTENCES):
+        strings, rows = features.split(tokenizer.encode(words[block]))
         word_rows = rows.take(strings.ids.astype(np.int64))
         parts.append(Tokens(ids=word_rows.ids, offsets=word_rows.offsets[strings.offsets]))
     return join(parts)

@@ -20,6 +20,7 @@ from encoder.monolingual.options import MAX_WORDS, WordOptions
 from encoder.rows import Matrix, sum_rows
 from encoder.tokenizer import SPACE, Tokenizer, Tokens, join
 from encoder.training.state import State, load_state, save_state
+from miner.threads import blocks
 
 CHUNK_SENTENCES = 16_384  # sentences per step, to limit memory
 WINDOW = 5  # context words per side
@@ -59,16 +60,11 @@ def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: i
     Raises:
         ValueError: The text has fewer than two words of ``min_count`` occurrences.
     """
-    numbers: dict[str, int] = {}
-    text = join(
-        [
-            _number_words(sentences[start : start + CHUNK_SENTENCES], tokenizer, numbers)
-            for start in range(0, len(sentences), CHUNK_SENTENCES)
-        ]
-    )
+    numbers = {"": 0}  # "" is punctuation, or has unknown characters
+    chunks = (sentences[block] for block in blocks(len(sentences), CHUNK_SENTENCES))
+    text = join([_number_words(chunk, tokenizer, numbers) for chunk in chunks])
     counts = np.bincount(text.ids, minlength=len(numbers))
-    if "" in numbers:
-        counts[numbers[""]] = 0
+    counts[0] = 0
     names = np.array(list(numbers), dtype=object)
     frequent = sorted(np.flatnonzero(counts >= min_count), key=lambda n: (-counts[n], names[n]))
     if len(frequent) < 2:
@@ -120,7 +116,9 @@ class SkipGram:
         self.outputs = np.zeros((count, dim), dtype=np.float32)
         self.epoch = 0
         self._vocabulary, self._options = vocabulary, options
-        self._rows = _add_word_rows(features)
+        ids = np.insert(features.ids + np.int32(count), features.offsets[:-1], np.arange(count))
+        offsets = features.offsets + np.arange(count + 1)  # a word's own row comes first
+        self._rows = Tokens(ids=ids.astype(np.int32), offsets=offsets)
 
     def vectors(self) -> Matrix:
         """Return the vectors of the V words, float32 (V, D)."""
@@ -166,12 +164,6 @@ class SkipGram:
         state = load_state(path, identity)
         self.inputs, self.outputs = state.tensors["inputs"], state.tensors["outputs"]
         self.epoch = state.step
-
-
-def _add_word_rows(features: Tokens) -> Tokens:
-    count = len(features)
-    ids = np.insert(features.ids + np.int32(count), features.offsets[:-1], np.arange(count))
-    return Tokens(ids=ids.astype(np.int32), offsets=features.offsets + np.arange(count + 1))
 
 
 def _keep_rates(counts: NDArray[np.int64]) -> Matrix:

@@ -47,9 +47,8 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     try:
         with path.open(encoding="utf-8", newline="\n") as lines:
             count, dim = _header(path, lines.readline())
-            for number, line in enumerate(lines, start=2):
-                lines_read = number - 1
-                word, row = _entry(path, number, line, dim)
+            for lines_read, line in enumerate(lines, start=1):
+                word, row = _entry(path, lines_read + 1, line, dim)
                 if word in words:
                     repeats += 1
                 elif not row.any():

@@ -117,7 +117,8 @@ class Keeper:
         ``figures`` are further figures by name, and include ``best_by`` unless a measure does.
         OSError says that a file cannot be written.
         """
-        encoder, save = self.finish()
+        exported, save = self.finish()
+        encoder = training.task.deploy(exported)
         parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}
         means = {name: float(np.mean(list(values.values()))) for name, values in parts.items()}
         state = self.state
@@ -138,6 +139,7 @@ class Keeper:
             }
             facts = {"steps": state.step, "seconds": round(state.seconds)}
             save(self.folder, facts={**self.facts, **facts, **rounded})
+            training.task.save_extras(self.folder)
         # Save the encoder first, so that an interrupted training saves it once more.
         (self.folder / PROGRESS).mkdir(parents=True, exist_ok=True)
         save_state(self.folder / PROGRESS / STATE, state)

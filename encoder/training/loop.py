@@ -121,7 +121,7 @@ class Training:
                 self.model.drop(side.take(rows), options.architecture.token_dropout, generator)
                 for side in (pairs.source, pairs.target)
             ]
-            local_rows = parallel.local_rows(len(rows))
+            local_rows = np.array_split(np.arange(len(rows)), parallel.processes())[parallel.rank()]
             sides = [side.take(local_rows) for side in sides]
             with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bfloat16):
                 loss = self.task.loss(self.model, pairs, rows[local_rows], sides) / len(batches)

@@ -86,7 +86,11 @@ class ArchitectureOptions(ValidatedOptions):
     learning_rate: float = option(
         2e-3, "maximum learning rate; pass a lower one if training diverges", high=1
     )
-    token_dropout: float = option(0.0, "share of subwords dropped at random", high=0.99)
+    token_dropout: float = option(
+        0.0,
+        "share of a bag's words, or a network's subwords, that training drops at random",
+        high=0.99,
+    )
     ngram_rows: int = option(
         0,
         "number of vectors of letter n-grams, which match names and rare words, such as 170000; "
@@ -98,11 +102,7 @@ class BagOptions(ArchitectureOptions):
     """Options of the weighted bag (``encoder.bag.encoder``)."""
 
     name, summary = "bag", "sum of subword vectors, the fastest"
-    token_dropout: float = option(
-        0.1,
-        "share of a bag's words, or a network's subwords, that training drops at random",
-        high=0.99,
-    )
+    token_dropout: float = inherit_option(ArchitectureOptions, "token_dropout", 0.1)
 
 
 class _SentenceOptions(ArchitectureOptions):
@@ -276,11 +276,13 @@ class _LanguageModelOptions(ObjectiveOptions):
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 4000)
 
 
+def _language_model(name: str, summary: str, *, alone: bool) -> type[ObjectiveOptions]:
+    return _named(_LanguageModelOptions, name, f"{summary}; needs a transformer", alone=alone)
+
+
 class _InferenceOptions(ObjectiveOptions):
-    name, summary = (
-        "nli",
-        "inference, from labelled pairs in one language; also saves the classifier",
-    )
+    name = "nli"
+    summary = "inference, from labelled pairs in one language; also saves the classifier"
     labelled = True
     figure = best_by = ACCURACY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 64)
@@ -317,23 +319,9 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
         _named(ObjectiveOptions, "distillation", "match a teacher's vectors", teacher=True),
         AdditionOptions,
         AlignmentOptions,
-        _named(
-            _LanguageModelOptions,
-            "mlm",
-            "predict masked subwords, within each side; needs a transformer",
-            alone=True,
-        ),
-        _named(
-            _LanguageModelOptions,
-            "tlm",
-            "predict masked subwords, of both sides together; needs a transformer",
-        ),
-        _named(
-            _LanguageModelOptions,
-            "clm",
-            "predict each next subword; needs a transformer",
-            alone=True,
-        ),
+        _language_model("mlm", "predict masked subwords, within each side", alone=True),
+        _language_model("tlm", "predict masked subwords, of both sides together", alone=False),
+        _language_model("clm", "predict each next subword", alone=True),
         _InferenceOptions,
         PathsOptions,
     )

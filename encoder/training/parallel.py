@@ -11,9 +11,7 @@ from datetime import timedelta
 from importlib import import_module
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, distributed
 
 T = TypeVar("T")
@@ -51,11 +49,6 @@ def processes() -> int:
 def rank() -> int:
     """Return the number of this process, from 0. Only process 0 writes."""
     return distributed.get_rank() if distributed.is_initialized() else 0
-
-
-def local_rows(count: int) -> NDArray[np.int64]:
-    """Return this process's rows of a batch of ``count``, ascending, int64."""
-    return np.array_split(np.arange(count), processes())[rank()]
 
 
 def run_in_first(make: Callable[[], T]) -> T:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -72,7 +72,6 @@ class ParallelText:
 
 Texts = Sequence[ParallelText]
 Files = tuple[Path, ...]
-Rows = Iterable[tuple[str, str, str]]  # source, target and corpus
 
 
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
@@ -103,15 +102,11 @@ def find_files(folder: Path, suffix: str) -> Files:
     Raises:
         ValueError: The folder has no such file, or does not exist.
     """
-    matches = tuple(path for path in _list_files(folder) if split_compression(path)[0] == suffix)
+    check_directory(folder)
+    matches = tuple(p for p in sorted(folder.iterdir()) if split_compression(p)[0] == suffix)
     if not matches:
         raise ValueError(f"{folder}: contains no {suffix} file, compressed or not; put one there")
     return matches
-
-
-def _list_files(folder: Path) -> list[Path]:
-    check_directory(folder)
-    return sorted(folder.iterdir())
 
 
 def find_parallel_text(folder: Path) -> dict[str, Files]:
@@ -122,8 +117,9 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
     Raises:
         ValueError: The folder or its text is missing, or a name lacks a language pair.
     """
+    check_directory(folder)
     files: dict[str, Files] = {}
-    for path in _list_files(folder):
+    for path in sorted(folder.iterdir()):
         _, name, suffix = _split(path)
         if suffix in SUFFIXES and not PAIR.fullmatch(name):
             raise ValueError(
@@ -179,7 +175,7 @@ def _split(path: Path) -> tuple[str, str, str]:
     return corpus or name, name, suffix
 
 
-def _read_pairs(path: Path) -> Rows:
+def _read_pairs(path: Path) -> Iterator[tuple[str, str, str]]:
     from miner.storage.pair_files import open_pairs  # loads NumPy
     from miner.storage.pair_files.base import BLANK
     from miner.storage.pair_files.moses import open_moses

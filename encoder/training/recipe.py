@@ -6,6 +6,7 @@ import platform
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
 from encoder.training.architectures import check_dim
-from encoder.training.architectures.model import Trained
 from encoder.training.data import Rows, TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper, Measures, choose, held_out_error
 from encoder.training.loop import Training, check_shares, train
@@ -97,47 +97,26 @@ def train_encoder(
         task.prepare(model, pairs)
         logger.info("resuming after step %d", state.step)
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
-
-    def finish() -> Trained:
-        encoder, save = model.export(tokenizer, sample=sample, whitening=objective.whitening)
-
-        def save_all(folder: Path, facts: Mapping[str, Any]) -> None:
-            save(folder, facts=facts)
-            task.save_extras(folder)
-
-        return task.deploy(encoder), save_all
-
+    finish = partial(model.export, tokenizer, sample=sample, whitening=objective.whitening)
     facts = _facts(recipe, texts, identity)
     keeper = Keeper(output, state, measures=measures, best_by=best_by, finish=finish, facts=facts)
-    on_begin(state.step)
-    _train(recipe, training, keeper, pairs, held_out_pairs, on_step)
-    return keeper.best() if parallel.rank() == 0 else {}
-
-
-def _train(
-    recipe: Recipe,
-    training: Training,
-    keeper: Keeper,
-    pairs: list[TokenPairs],
-    held_out_pairs: list[TokenPairs],
-    on_step: Callable[[], None],
-) -> None:
-    model, task, history = training.model, training.task, keeper.state.history
     losses: list[float] = []
 
     def after_step(loss: float) -> None:
         on_step()
         losses.append(loss)
-        if training.step % recipe.evaluate_every == 0 or training.step == recipe.options.steps:
+        if training.step % recipe.evaluate_every == 0 or training.step == options.steps:
             if parallel.rank() == 0:
                 figures = {"loss": float(np.mean(losses)), **task.figures(model, held_out_pairs)}
                 keeper.keep(training, figures)
             losses.clear()
             task.prepare(model, pairs)
-            training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(history))
+            training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(state.history))
 
-    training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(history))
+    on_begin(state.step)
+    training.rate_factor = parallel.run_in_first(lambda: task.rate_factor(state.history))
     train(training, pairs, after_step)
+    return keeper.best() if parallel.rank() == 0 else {}
 
 
 def _tokenize_texts(recipe: Recipe, tokenizer: Tokenizer, texts: Texts) -> list[TokenPairs]:
@@ -177,9 +156,10 @@ def _identity(
     recipe: Recipe, texts: Texts, teacher: Encoder | None, start: Encoder | None, measures: Measures
 ) -> dict[str, Any]:
     handled_below = ("files", "options", "tasks")
+    task_weights = {name: task.weight for name, task in recipe.tasks.items()}
     return {
         **{name: value for name, value in vars(recipe).items() if name not in handled_below},
-        **({"tasks": _task_weights(recipe)} if recipe.tasks else {}),
+        **({"tasks": task_weights} if recipe.tasks else {}),
         **({} if start is None else {"start": start.name}),
         **recipe.options.flat(),
         "exclude": sorted(recipe.exclude),
@@ -189,17 +169,13 @@ def _identity(
     }
 
 
-def _task_weights(recipe: Recipe) -> dict[str, float]:
-    return {name: task.weight for name, task in recipe.tasks.items()}
-
-
 def _facts(recipe: Recipe, texts: Texts, identity: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "pairs": {text.name: dict(Counter(text.corpus)) for text in texts},
         "excluded": sorted(recipe.exclude),
         "corpus_weights": dict(recipe.corpus_weights),
         "pair_weights": dict(recipe.pair_weights),
-        "tasks": _task_weights(recipe),
+        "tasks": identity.get("tasks", {}),
         "whitening": recipe.options.objective.whitening,
         "teacher": identity["teacher"],
         "names": recipe.options.objective.names,

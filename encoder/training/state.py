@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
 
 from encoder.checkpoint import replace_files
 
@@ -37,8 +39,6 @@ class State:
 
 def save_state(path: Path, state: State) -> None:
     """Write a state to a file in an existing folder by ``replace_files``."""
-    from safetensors.numpy import save
-
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)
     progress = {"step": state.step, "seconds": state.seconds, "history": state.history}
     metadata = {"identity": json.dumps(state.identity), "told": json.dumps(progress)}
@@ -52,8 +52,6 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
     Raises:
         ValueError: The file is missing, damaged, or of another training.
     """
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata()

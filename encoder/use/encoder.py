@@ -19,8 +19,6 @@ from encoder.use.weights import DIGEST, load_tokenizer, load_weights
 from miner.instructions import CHOSEN
 from miner.threads import blocks, prefetch, run_in_threads
 
-RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by their ids (P,)
-
 CHUNK_SENTENCES = 1024  # tokenised together, while the chunk before is encoded
 BATCH_TOKENS = 512  # tokens per step of a thread
 ROWS_AT_ONCE = 128  # pieces or sentences per step of a thread, whose rows fit into the cache
@@ -129,7 +127,7 @@ class PreparedPieces:
     (P, 3840), float32, or int16 in int8, each 256 of them times one of ``scales`` (P, 15).
     """
 
-    def __init__(self, rows: RowsOf, network: Network) -> None:
+    def __init__(self, rows: Callable[[NDArray[np.int64]], Matrix], network: Network) -> None:
         self._rows, self._network = rows, network
         kind = np.dtype(np.int16 if network.precision == "int8" else np.float32)
         self._allocate(KEPT_BYTES // (PREPARED * kind.itemsize), kind)

@@ -29,7 +29,7 @@ from encoder.tokenizer import Tokens
 from encoder.use.compiled import EMBEDDING
 from encoder.use.products import Weights
 from encoder.use.weights import BEGIN, END, UNKNOWN, load_tokenizer, load_weights
-from miner.threads import blocks, run_in_threads
+from miner.threads import blocks, map_in_threads
 
 Ids = NDArray[np.int64]
 
@@ -135,19 +135,17 @@ class GlossaryWords:
         start = self._first + len(self.columns)
         self._numbers.update((word, [start + index]) for index, word in enumerate(words))
         self._numbers.update((p, self._pieces.inside(p)) for p in new if not p[0].isalpha())
-        columns = np.empty((len(words), NEAREST), dtype=np.int32)
-        shares = np.empty((len(words), NEAREST), dtype=np.float32)
 
-        def look_up(block: slice) -> None:
+        def look_up(block: slice) -> tuple[NDArray[np.int32], Matrix]:
             vectors = self._language.encode(words[block])
             keys, weights = find_nearest(self._glossary.keys, vectors)
             keys[[word[0].isupper() for word in words[block]]] += len(self._glossary.english)
             weights[~vectors.any(axis=1)] = 0
-            columns[block], shares[block] = keys, weights
+            return keys, weights
 
-        run_in_threads(look_up, blocks(len(words), AT_ONCE))
-        self.columns = np.concatenate([self.columns, columns])
-        self.shares = np.concatenate([self.shares, shares])
+        nearest = map_in_threads(look_up, blocks(len(words), AT_ONCE))
+        self.columns = np.concatenate([self.columns, *(keys for keys, _ in nearest)])
+        self.shares = np.concatenate([self.shares, *(weights for _, weights in nearest)])
 
     def places(self, ids: Ids) -> tuple[Ids, Ids]:
         """Return words' positions in ``ids``, and rows in ``columns``, int64 (W,)."""

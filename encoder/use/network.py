@@ -16,7 +16,7 @@ from encoder import Precision
 from encoder.rows import Matrix
 from encoder.tokenizer import Tokens
 from encoder.use import compiled
-from encoder.use.compiled import CHANNELS, EMBEDDING, FEATURES, HIDDEN, WIDTHS
+from encoder.use.compiled import CHANNELS, FEATURES, HIDDEN, WIDTHS
 from encoder.use.products import Weights
 from miner.knn.core.int8 import panels_of
 
@@ -33,13 +33,10 @@ Layer = Callable[[NDArray[np.int64], Matrix], None]
 
 
 def _float_layer(weights: Matrix, branch_bias: tuple[int, Matrix]) -> Layer:
-    multiplied = Weights(weights).multiplied
-
-    def layer(offsets: NDArray[np.int64], hidden: Matrix) -> None:
-        products = multiplied(hidden[:, _channels(branch_bias[0])])
-        compiled.float_layer(products, offsets, branch_bias, hidden)
-
-    return layer
+    multiplied, channels = Weights(weights).multiplied, _channels(branch_bias[0])
+    return lambda offsets, hidden: compiled.float_layer(
+        multiplied(hidden[:, channels]), offsets, branch_bias, hidden
+    )
 
 
 def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix) -> Layer:
@@ -86,18 +83,12 @@ class Network:
 
     def prepare(self, vectors: Matrix) -> Matrix:
         """Prepare pieces (P, 512) for ``first_layer``, as float32 (P, 3840)."""
-        rows = np.empty((len(vectors), PREPARED), dtype=np.float32)
-        rows[:, :EMBEDDING] = vectors
-        inputs = rows[:, EMBEDDING:FEATURES]
         bias, scale, shift = self._projected
-        projected = self._project.multiplied(rows[:, :EMBEDDING]) + bias
-        compiled.normalize(projected, self._epsilon, scale, shift, inputs)
-        column = FEATURES
-        for branch, layer in enumerate(self._first):
-            products = layer.multiplied(inputs[:, _channels(branch)])
-            rows[:, column : column + products.shape[1]] = products
-            column += products.shape[1]
-        return rows
+        inputs = self._project.multiplied(vectors) + bias
+        compiled.normalize(inputs, self._epsilon, scale, shift, inputs)
+        layers = enumerate(self._first)
+        products = [layer.multiplied(inputs[:, _channels(branch)]) for branch, layer in layers]
+        return np.concatenate([vectors, inputs, *products], axis=1)
 
     def hidden(self, numbers: NDArray[np.number], scales: Matrix, slots: Tokens) -> Matrix:
         """Compute the hidden rows, float32 (T, 768), of T tokens.

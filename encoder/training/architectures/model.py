@@ -8,8 +8,7 @@ from torch import nn
 from encoder import Encoder
 from encoder.tokenizer import Tokenizer, Tokens
 
-Save = Callable[..., None]  # called with the folder, and ``facts`` of the training
-Trained = tuple[Encoder, Save]  # the encoder at a step, and a function to save it
+Trained = tuple[Encoder, Callable[..., None]]  # the encoder at a step, a function to save it
 
 
 class Model(nn.Module):

@@ -105,18 +105,14 @@ class Network(Model):
                 f"--start: {encoder.name} is not a network of 'adit train'; pass such an encoder, "
                 "or, for a bag of this version, --architecture bag"
             )
-        weights = encoder.weights()
-        sides = self.network.state_dict(), weights
-        own_shapes, base_shapes = (
-            {name: tensor.shape for name, tensor in side.items()} for side in sides
-        )
-        if own_shapes != base_shapes:
+        try:
+            self.network.load_state_dict(encoder.weights())
+        except RuntimeError as error:
             raise ValueError(
                 f"--start: {encoder.name} has other layers than the new encoder; pass its "
                 "--architecture, --dim, --layers and, for a bilstm, --word-dim, and omit "
                 "--ngram-rows"
-            )
-        self.network.load_state_dict(weights)
+            ) from error
 
     def _embed(self, tokens: Tokens) -> Tensor:
         device = self.network.embed_tokens.weight.device
@@ -183,28 +179,25 @@ class Apart(Model):
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
-        self._languages = list(networks)
+        self._by_language = networks
         self._networks = nn.ModuleDict({module_key(name): networks[name] for name in networks})
 
     def network_of(self, language: str) -> Network:
         """Return the network of a language that has one."""
-        network = self._networks[module_key(language)]
-        assert isinstance(network, Network)
-        return network
+        return self._by_language[language]
 
     def start_from(self, encoder: Encoder) -> None:
         """Copy an encoder's weights to all networks by ``Network.start_from``."""
-        for language in self._languages:
-            self.network_of(language).start_from(encoder)
+        for network in self._by_language.values():
+            network.start_from(encoder)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder and a function to save it (``Model.export``)."""
-        own = {language: self.network_of(language) for language in self._languages}
         encoders = {
             language: network.export(tokenizer, sample=sample, whitening=whitening)[0]
-            for language, network in own.items()
+            for language, network in self._by_language.items()
         }
-        networks = {language: network.fold() for language, network in own.items()}
-        name, model = next(iter(own.values())).architecture, tokenizer.model
+        networks = {language: network.fold() for language, network in self._by_language.items()}
+        name, model = next(iter(self._by_language.values())).architecture, tokenizer.model
         save = partial(save_networks, architecture=name, networks=networks, tokenizer_model=model)
         return trained.ApartEncoder(name="training", encoders=encoders), save

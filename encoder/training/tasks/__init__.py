@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from encoder.training import reading
 from encoder.training.options import TaskBeside
@@ -23,8 +22,7 @@ TASKS: dict[str, type[Task]] = {
     "nli": beside.Inference,
     "paths": paths.Paths,
 }
-Read = Callable[[str, tuple[Path, ...]], ParallelText]
-AUXILIARY_TASKS: dict[str, tuple[Read, Callable[[Setting], Task]]] = {
+AUXILIARY_TASKS: dict[str, tuple[Callable[..., ParallelText], Callable[[Setting], Task]]] = {
     "response": (reading.read_successors, beside.ResponsePrediction),
     "quick-thought": (reading.read_successors, beside.QuickThought),
     "skip-thought": (reading.read_successors, beside.SkipThought),
@@ -55,10 +53,8 @@ def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -
     """
     objective = setting.options.objective.name
     main = TASKS[objective](setting)
-    auxiliary = {
-        text.name: AUXILIARY_TASKS[tasks[text.name].name][1](
-            replace(setting, texts=[text], held_out=())
-        )
-        for text in texts
-    }
+    auxiliary = {}
+    for text in texts:
+        _, make = AUXILIARY_TASKS[tasks[text.name].name]
+        auxiliary[text.name] = make(replace(setting, texts=[text], held_out=()))
     return Mixture(objective, main, auxiliary) if auxiliary else main

@@ -53,10 +53,9 @@ class QuickThought(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the losses of ranking successors and predecessors."""
         first, second = functional.normalize(model(join(sides))).chunk(2)
-        input_head, successor_head, predecessor_head = self.heads.values()
-        return in_batch_loss(input_head(first), successor_head(second)) + in_batch_loss(
-            input_head(second), predecessor_head(first)
-        )
+        after = in_batch_loss(self.heads["input"](first), self.heads["successor"](second))
+        before = in_batch_loss(self.heads["input"](second), self.heads["predecessor"](first))
+        return after + before
 
 
 def _head(dim: int, width: int) -> nn.Sequential:
@@ -96,9 +95,8 @@ class Inference(Task):
 
     def save_extras(self, folder: Path) -> None:
         """Write or replace the head in the encoder's folder by ``save_head``."""
-        save_head(
-            folder, {name: tensor.detach().cpu() for name, tensor in self.head.named_parameters()}
-        )
+        weights = self.head.state_dict()
+        save_head(folder, {name: tensor.cpu().numpy() for name, tensor in weights.items()})
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:
         """Return the factor of the learning rate after some evaluations.

@@ -7,7 +7,6 @@ et al. 2019. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` predicted
 """
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -36,8 +35,7 @@ class Masked(Task):
     sequence. ValueError says that the architecture is not a transformer.
     """
 
-    causal: ClassVar[bool] = False
-    together: ClassVar[bool] = False  # whether the sides of a pair make one sequence
+    causal = together = False
 
     def __init__(self, setting: Setting, *, sides: int | None = None) -> None:
         super().__init__()
@@ -89,9 +87,7 @@ class Masked(Task):
         for rows in group_by_length(lengths):
             yield [pad(side.take(rows), end=self._end) for side in sequences]
 
-    def _choose_tokens(
-        self, ids: Tensor, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _choose_tokens(self, ids: Tensor, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         """Return inputs (B, T), where tokens are predicted (B, T), and these (N,)."""
         inputs, is_predicted = mask_tokens(ids, end=self._end, generator=generator)
         return inputs, is_predicted, ids[is_predicted]
@@ -108,9 +104,7 @@ class Causal(Masked):
 
     causal = True
 
-    def _choose_tokens(
-        self, ids: Tensor, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _choose_tokens(self, ids: Tensor, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         is_predicted = torch.zeros_like(ids, dtype=torch.bool)
         is_predicted[:, :-1] = ids[:, :-1] != self._end
         if not is_predicted.any():  # sentences without tokens

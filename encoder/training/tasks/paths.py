@@ -6,8 +6,10 @@ translated into each of its target languages. Axes: ``B`` rows of N-way text, ``
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -25,8 +27,7 @@ from encoder.training.tasks.task import Decoder, Setting, Task
 from encoder.training.tasks.translation import perplexity, shared_mean
 
 
-@dataclass(frozen=True, kw_only=True)
-class Path:
+class Path(NamedTuple):
     """The source and target languages of a path, and its share of batches."""
 
     sources: tuple[str, ...]
@@ -61,9 +62,7 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Pat
                 f"({', '.join(languages)}), and one must be left as a target; lower it"
             )
         for sources, targets in ways.items():
-            paths["+".join(sources)] = Path(
-                sources=sources, targets=targets, share=share / len(ways)
-            )
+            paths["+".join(sources)] = Path(sources, targets, share / len(ways))
     return paths
 
 
@@ -81,13 +80,8 @@ class Paths(Task):
         assert isinstance(options, PathsOptions)
         self._paths = _find_paths(setting.options, setting.texts)
         self._tokens: dict[str, Tokens] = {}
-        hidden = options.decoder_dim
-        self.decoders = nn.ModuleDict(
-            {
-                module_key(name): Decoder(setting, languages=1, hidden=hidden)
-                for name in options.targets
-            }
-        )
+        decoder = partial(Decoder, setting, languages=1, hidden=options.decoder_dim)
+        self.decoders = nn.ModuleDict({module_key(name): decoder() for name in options.targets})
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:

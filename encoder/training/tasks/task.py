@@ -187,8 +187,7 @@ class Mixture(Task):
         means = {
             f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each
         }
-        for each in self._losses.values():
-            each.clear()
+        self._losses = {name: [] for name in self._losses}
         return {**self.main.figures(model, held_out), **means}
 
     def deploy(self, encoder: Encoder) -> Encoder:
