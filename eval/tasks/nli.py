@@ -163,14 +163,9 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 
 def _check_classifier(args: argparse.Namespace) -> None:
-    """Check that options name one classifier, of the encoder's vectors.
-
-    Raises:
-        ValueError: They do not.
-    """
-    if (args.head is None) != bool(args.train):
-        if args.head:
-            raise ValueError("--head conflicts with --train; omit one of them")
+    if args.head and args.train:
+        raise ValueError("--head conflicts with --train; omit one of them")
+    if not (args.head or args.train):
         raise ValueError("missing --train FILE; pass it, or an encoder with --head")
     if args.head and args.head.resolve() != Path(args.encoder).resolve():
         raise ValueError(
