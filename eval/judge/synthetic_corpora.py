@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from random import Random
@@ -192,25 +193,23 @@ def labelled_corpora(
             yield comparable_corpora(bucc, pair, split)
     for pair in pairs:
         text, others = (_long(read_parallel_text(each, exclude=exclude)) for each in files[pair])
-        known, random = Known(text, others), Random(pair)
+        random = Random(pair)
+        make = partial(synthesise_corpora, text, Known(text, others), random=random)
         for place, (share, added) in enumerate(WORLDS):
             rows = list(range(len(text)))
             random.shuffle(rows)
-            made = synthesise_corpora(
-                text, known, rows, share=share, name=f"{pair} {place}", random=random
-            )
+            made = make(rows, share=share, name=f"{pair} {place}")
             yield _among(made, others, min(added, len(others) // 2), random)
     for pair, file in zip(more, more_files, strict=True):
         text = _long(read_parallel_text(file, exclude=exclude))
-        known, random = Known(text), Random(pair)
+        random = Random(pair)
+        make = partial(synthesise_corpora, text, Known(text), random=random)
         rows = list(range(len(text)))
         random.shuffle(rows)
         rows = rows[:MORE_PAIRS]
         for place, share in enumerate(MORE_SHARES):
             random.shuffle(rows)
-            made = synthesise_corpora(
-                text, known, rows, share=share, name=f"{pair} {place}", random=random
-            )
+            made = make(rows, share=share, name=f"{pair} {place}")
             yield replace(made, more=True)
 
 
@@ -268,10 +267,9 @@ def synthesise_corpora(
         others = (one for one in dict.fromkeys(texts) if one and one not in translated)
         sides.append([*others, *translated])
         random.shuffle(sides[-1])
-    own_language, other_language = text.name.split("-")
     return LabelledCorpora(
         name=name,
-        languages=(own_language, other_language),
+        languages=languages_of(text.name),
         source=sides[0],
         target=sides[1],
         gold=frozenset(both),  # including unchanged pairs

@@ -27,10 +27,8 @@ def resample(
     Calls with the same ``stream`` and U draw the same rows.
     """
     random = np.random.default_rng([RESAMPLES, stream])
-    sums = np.empty((RESAMPLES, units.shape[1]))
-    for row in sums:
-        row[:] = units[random.integers(len(units), size=len(units))].sum(axis=0)
-    return statistic(sums)
+    draws = (random.integers(len(units), size=len(units)) for _ in range(RESAMPLES))
+    return statistic(np.array([units[rows].sum(axis=0) for rows in draws], dtype=np.float64))
 
 
 def interval(samples: FloatArray) -> Interval:

@@ -156,8 +156,7 @@ class Run:
     def _lines(self) -> IntArray | None:
         if self.options.get("alignment") != LINES:
             return None
-        lines: IntArray = load_array(open_artefact(self._work.pairs).checked(layout.LINES))
-        return lines
+        return load_array(open_artefact(self._work.pairs).checked(layout.LINES))
 
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
         """Return the first line of each given pair, from 0, int64 (P,).
