@@ -115,8 +115,7 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
         PlaceError: A remote file cannot be reached.
         ValueError: The file is unreadable or malformed, has no pairs, or an id is not in ``sides``.
     """
-    gold: set[IdPair] = set()
-    is_first = True
+    pairs: list[IdPair] = []
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
@@ -125,18 +124,18 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
             raise ValueError(
                 f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID, not {line[:60]!r}"
             )
-        if not is_first or not all(map(_HEADER.fullmatch, fields)) or _are_ids(fields, sides):
-            gold.add(fields)
-        is_first = False
-    if not gold:
+        pairs.append(fields)
+    if pairs and all(map(_HEADER.fullmatch, pairs[0])) and not _are_ids(pairs[0], sides):
+        del pairs[0]
+    if not pairs:
         raise ValueError(f"{path}: no gold pairs; expected SOURCE_ID TAB TARGET_ID lines")
-    for side, sentences, ids in zip(SIDES, sides or (), zip(*gold, strict=True), strict=False):
+    for side, sentences, ids in zip(SIDES, sides or (), zip(*pairs, strict=True), strict=False):
         if unknown := sorted(set(ids).difference(sentences.ids)):
             raise ValueError(
                 f"{path}: the {side} id {unknown[0]!r} is not among the {side} sentences "
                 f"(such ids: {len(unknown)}); pass gold pairs of ids such as {sentences.ids[0]!r}"
             )
-    return frozenset(gold)
+    return frozenset(pairs)
 
 
 def _are_ids(pair: IdPair, sides: tuple[Sentences, Sentences] | None) -> bool:
