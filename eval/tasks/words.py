@@ -218,12 +218,9 @@ def _translation(pairs: WordPairs, source: Side, target: Side, *, stream: int) -
     row_of = [{word: row for row, word in enumerate(words)} for words, _ in (source, target)]
     translations = pairs.translations()
     words = list(translations)
-    ranks = translation_ranks(
-        source[1][[row_of[0][word] for word in words]],
-        target[1],
-        source[1],
-        [[row_of[1][target] for target in sorted(translations[word])] for word in words],
-    )
+    queries = source[1][[row_of[0][word] for word in words]]
+    gold = [[row_of[1][target] for target in sorted(translations[word])] for word in words]
+    ranks = translation_ranks(queries, target[1], source[1], gold)
     name = "-".join(pairs.languages)
     size = min(len(target[0]), TARGETS)
     for method, method_ranks in ranks.items():
