@@ -119,9 +119,8 @@ class Known:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
         self._sources: defaultdict[str, set[str]] = defaultdict(set)
         for text in texts:
-            for source, target in zip(
-                map(_bare, text.source), map(_bare, text.target), strict=True
-            ):
+            sides = (map(_bare, side) for side in (text.source, text.target))
+            for source, target in zip(*sides, strict=True):
                 self._targets[source].add(target)
                 self._sources[target].add(source)
 
