@@ -121,9 +121,8 @@ def estimates_from_judge(run: Run) -> Estimates:
             f"{run.directory}: a run scored by margin has no error rates; rerun with --score words "
             "(nothing is searched again), or pass marked pairs with --known"
         )
-    return Estimates(
-        scores=run.pairs.score, probabilities=run.probabilities, floor=run.best_unwritten_score
-    )
+    floor = run.best_unwritten_score
+    return Estimates(scores=run.pairs.score, probabilities=run.probabilities, floor=floor)
 
 
 def read_labels(path: Place, run: Run) -> LabelledPairs:

@@ -112,9 +112,8 @@ class Run:
         self.options: dict[str, Any] = summary["options"]
         self.by_words = bool(self.options["score"] == WORDS)
         self.score_name = "score" if self.by_words else "margin"
-        work = self._work = WorkFolder(
-            directory, corpora=tuple(self.options.get("corpus_names", SIDES))
-        )
+        corpora = tuple(self.options.get("corpus_names", SIDES))
+        work = self._work = WorkFolder(directory, corpora=corpora)
         self.source, self.target = (Side(work, name, summary) for name in SIDES)
         self.sides = self.source, self.target
         written = directory / summary["written"]
