@@ -38,9 +38,8 @@ _LIST = files("eval").joinpath("assets", "contradicting-words.tsv").read_text(en
 # The built-in groups of contrary senses, each sense a list of words.
 LISTED_GROUPS = [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
 _GROUPS = [group for group in LISTED_GROUPS if len(group) > 1]
-_SENSES = {
-    word: (group, sense) for group in _GROUPS for sense in group for word in sense
-}  # the last group of a word
+# The last group of each word, and its sense there.
+_SENSES = {word: (group, sense) for group in _GROUPS for sense in group for word in sense}
 
 # Changes a sentence so that it contradicts its translation; the last argument has other sentences.
 Spoil = Callable[[str, Random, Sequence[str]], str]
@@ -223,13 +222,10 @@ def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpor
         for side in (data.source, data.target)
     ]
     source, target = (list(dict.fromkeys(side.values())) for side in texts)
-    return LabelledCorpora(
-        name=f"{split} {pair}",
-        languages=languages_of(pair),
-        source=source,
-        target=target,
-        gold=frozenset((texts[0][one], texts[1][two]) for one, two in data.gold),
-    )
+    name = f"{split} {pair}"
+    languages = languages_of(pair)
+    gold = frozenset((texts[0][one], texts[1][two]) for one, two in data.gold)
+    return LabelledCorpora(name=name, languages=languages, source=source, target=target, gold=gold)
 
 
 def synthesise_corpora(

@@ -130,8 +130,10 @@ def prepare(args: argparse.Namespace) -> Suite:
             digest = fingerprint(*(path for _, path in files))
             fields[name] = f"{sum(map(len, texts.values()))}-{digest}"
     first, *after = (f"P@{depth}" for depth in DEPTHS)
-    suite = Suite("retrieval", fields, measure, label="pair", figure=first, after=after)
-    return replace(suite, languages=data.languages)
+    names = data.languages
+    return Suite(
+        "retrieval", fields, measure, label="pair", figure=first, after=after, languages=names
+    )
 
 
 def _idf_weighted(model: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:

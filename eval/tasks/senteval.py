@@ -31,6 +31,7 @@ from miner.storage.streams import read_lines
 
 Folders = Sequence[Path]
 Sets = Mapping[str, Examples]  # by language
+Targets = Mapping[str, Matrix]  # by language
 Paths = Mapping[str, Path]  # by class or part
 
 SICK_FILE = "sick.en-nl-pt-ja.tsv"
@@ -244,9 +245,8 @@ def _sick(
 ) -> Iterator[Figure]:
     first = next(iter(sick))
     inference, graded = ({name: sets[kind] for name, sets in sick.items()} for kind in (0, 1))
-    names, _ = inference[first].classes()
-    labels = {language: examples.classes()[1] for language, examples in inference.items()}
-    targets = {key: frozen.one_hot(numbers, len(names)) for key, numbers in labels.items()}
+    count = len(inference[first].classes()[0])
+    targets = {key: frozen.one_hot(sets.classes()[1], count) for key, sets in inference.items()}
     for language, test in _predict(encoder, inference, targets, classifier, both=True):
         correct = test.rows.argmax(axis=1) == test.targets.argmax(axis=1)
         figure = mean_figure("SICK-E", correct, stream=NAMES.index("SICK"))
@@ -301,12 +301,7 @@ def _weighted(sums: FloatArray, *, weights: FloatArray) -> FloatArray:
 
 
 def _predict(
-    encoder: Encoder,
-    sets: Sets,
-    targets: Mapping[str, Matrix],
-    classifier: frozen.Classifier,
-    *,
-    both: bool,
+    encoder: Encoder, sets: Sets, targets: Targets, classifier: frozen.Classifier, *, both: bool
 ) -> Iterator[tuple[str, frozen.Part]]:
     first = next(iter(sets))
 
