@@ -125,7 +125,9 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
                 f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID, not {line[:60]!r}"
             )
         pairs.append(fields)
-    if pairs and all(map(_HEADER.fullmatch, pairs[0])) and not _are_ids(pairs[0], sides):
+    names = pairs[0] if pairs else ()
+    are_ids = (name in side.ids for name, side in zip(names, sides or (), strict=False))
+    if names and all(map(_HEADER.fullmatch, names)) and not any(are_ids):
         del pairs[0]
     if not pairs:
         raise ValueError(f"{path}: no gold pairs; expected SOURCE_ID TAB TARGET_ID lines")
@@ -136,10 +138,6 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
                 f"(such ids: {len(unknown)}); pass gold pairs of ids such as {sentences.ids[0]!r}"
             )
     return frozenset(pairs)
-
-
-def _are_ids(pair: IdPair, sides: tuple[Sentences, Sentences] | None) -> bool:
-    return any(id_ in side.ids for id_, side in zip(pair, sides or (), strict=False))
 
 
 class BuccFiles(NamedTuple):

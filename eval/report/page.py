@@ -130,11 +130,9 @@ def spans_of(text: str, words: WordFlags) -> list[int]:
     if len(lower) != len(text):
         return []
     for word, alone in words:
-        start = lower.find(word.lower(), end)
-        if start < 0 or not word:
-            continue
-        end = start + len(word)
-        ends += [start, end] if alone else []
+        if word and (start := lower.find(word.lower(), end)) >= 0:
+            end = start + len(word)
+            ends += [start, end] if alone else []
     return ends
 
 
