@@ -41,20 +41,10 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     ids_of = sides and tuple(side.ids_by_text() for side in sides)
     scores, ids = [], []
     for pair in read_pairs(path):
-        score = _score(pair)
-        if pair.ids is None and pair.texts is not None:
-            if ids_of is None:
-                raise ValueError(_missing_sides(path))
-            sources_and_targets = zip(SIDES, pair.texts, ids_of, strict=True)
-            pair_ids = [_ids_of_text(pair, *side) for side in sources_and_targets]
-        elif pair.ids is None:
-            raise ValueError(f"{pair.place}: a side has neither an id nor a text; add one of them")
-        elif all(pair.ids):
-            pair_ids = [*pair.ids]
-        else:
-            continue  # a sentence without a partner, in an alignment
-        scores.append(score)
-        ids.append(pair_ids)
+        score, pair_ids = _score(pair), pair.ids or _ids_of_texts(path, pair, ids_of)
+        if all(pair_ids):  # not a sentence without a partner, in an alignment
+            scores.append(score)
+            ids.append(pair_ids)
     sources, targets = ([pair_ids[side] for pair_ids in ids] for side in (0, 1))
     return bucc.Candidates(scores=np.array(scores, np.float64), sources=sources, targets=targets)
 
@@ -76,13 +66,20 @@ def _score(pair: FilePair) -> float:
     return pair.score
 
 
-def _ids_of_text(pair: FilePair, side: str, text: str, ids_of: Mapping[str, bucc.Ids]) -> bucc.Ids:
-    if (ids := ids_of.get(text_key(text))) is None:
-        raise ValueError(
-            f"{pair.place}: the {side} text {text[:60]!r} is not among the {side} sentences; pass "
-            "the sentences that the pairs were mined from"
-        )
-    return ids
+def _ids_of_texts(
+    path: Path, pair: FilePair, ids_of: Sequence[Mapping[str, bucc.Ids]] | None
+) -> list[bucc.Ids]:
+    if pair.texts is None:
+        raise ValueError(f"{pair.place}: a side has neither an id nor a text; add one of them")
+    if ids_of is None:
+        raise ValueError(_missing_sides(path))
+    for side, text, known in zip(SIDES, pair.texts, ids_of, strict=True):
+        if text_key(text) not in known:
+            raise ValueError(
+                f"{pair.place}: the {side} text {text[:60]!r} is not among the {side} sentences; "
+                "pass the sentences that the pairs were mined from"
+            )
+    return [known[text_key(text)] for text, known in zip(pair.texts, ids_of, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +132,8 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
     candidates = read_candidates(options.pairs, sides)
     ranked = bucc.rank(candidates)
     threshold, remark, result = options.threshold, None, None
-    gold = None if options.gold is None else read_gold(options.gold, sides)
-    if gold is not None:
+    if options.gold is not None:
+        gold = read_gold(options.gold, sides)
         judged = bucc.judge(ranked, gold)
         is_optimized = threshold == OPTIMIZED
         score = bucc.best_score(judged) if is_optimized else bucc.score_at(judged, float(threshold))
@@ -144,7 +141,7 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
         remark = _gold_remark(ranked, gold)
     extracted = bucc.extracted_pairs(ranked, float(threshold))
     rules = {"ties": "grouped", "repeats": "any", "compat": "none"}
-    return _report(options, extracted, gold, len(candidates), rules, result, remark)
+    return _report(options, extracted, len(candidates), rules, result, remark)
 
 
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
@@ -171,15 +168,15 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
     scores = laser_compat.score_by_ids(rows, *ids)
     threshold, label, result = options.threshold, "threshold", None
-    gold = None if options.gold is None else read_gold(options.gold, sides)
-    if gold is not None:
+    if options.gold is not None:
+        gold = read_gold(options.gold, sides)
         if threshold == OPTIMIZED:
             threshold, label = laser_compat.best_threshold(scores, gold), "best threshold"
         score = laser_compat.measure(scores, gold, float(threshold))
         result = laser_compat.format_score(score, label), score_record(score)
     extracted = laser_compat.extract(scores, float(threshold))
     rules = {"ties": "split", "repeats": "dropped", "compat": "laser"}
-    return _report(options, extracted, gold, len(rows), rules, result)
+    return _report(options, extracted, len(rows), rules, result)
 
 
 def _missing_sides(path: Path) -> str:
@@ -203,7 +200,6 @@ def _gold_remark(ranked: bucc.Candidates, gold: Gold) -> str | None:
 def _report(
     options: ScoringOptions,
     extracted: Sequence[bucc.IdPair],
-    gold: Gold | None,
     pairs: int,
     rules: Mapping[str, str],
     result: tuple[str, Record] | None,
@@ -211,14 +207,14 @@ def _report(
 ) -> ScoringReport:
     if options.output is not None:
         write_text(options.output, id_lines(extracted))
-    fields: Record = {"gold": "none" if gold is None else len(gold)}
+    line, record = result or (f"threshold={options.threshold!r} extracted={len(extracted)}", {})
+    fields: Record = {"gold": record.get("gold", "none")}
     if options.gold is not None:
         fields["gold_sha256"] = fingerprint(options.gold)
     fields |= {"pairs": pairs, "pairs_sha256": fingerprint(Path(str(file_of_pairs(options.pairs))))}
     for side, files in zip(SIDES, options.sides or (), strict=False):
         fields[f"{side}_sha256"] = "+".join(map(fingerprint, files))
     fields["threshold"] = "none" if options.threshold == -math.inf else options.threshold
-    line, record = result or (f"threshold={options.threshold!r} extracted={len(extracted)}", {})
     record |= {"extracted": len(extracted), "pairs": pairs}
     record["signature"] = signature("bucc", **fields, **rules)
     return ScoringReport(line=line, record=record, remark=remark)

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "extract pairs that score above T, on the scale of the scores in PAIRS (default: all)"
     add("--threshold", type=parse_threshold, metavar="T", help=text)
     text = "choose the threshold with the best F1 on --gold"
-    add("--optimize", action="store_true", help=text)
+    add("--optimize", action="store_const", const="optimized", dest="threshold", help=text)
     add = parser.add_argument
     text = "also write the ids of extracted pairs, SOURCE_ID TAB TARGET_ID lines, to FILE"
     add("--output", type=Path, metavar="FILE", help=text)
@@ -75,13 +75,11 @@ def bucc_score(args: argparse.Namespace) -> int:
     from eval.scoring import OPTIMIZED, ScoringOptions, score_pairs, score_pairs_like_laser
 
     laser = args.compat == "laser"
-    threshold = -math.inf if args.threshold is None else args.threshold
+    default = OPTIMIZED if laser else -math.inf
+    threshold = default if args.threshold is None else args.threshold
+    sides = _sides(args)
     options = ScoringOptions(
-        pairs=args.pairs,
-        gold=args.gold,
-        sides=_sides(args),
-        threshold=OPTIMIZED if args.optimize or (laser and args.threshold is None) else threshold,
-        output=args.output,
+        pairs=args.pairs, gold=args.gold, sides=sides, threshold=threshold, output=args.output
     )
     report = score_pairs_like_laser(options) if laser else score_pairs(options)
     if report.remark is not None:

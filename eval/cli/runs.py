@@ -37,8 +37,7 @@ def report(args: argparse.Namespace) -> int:
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
-    for side in ("source", "target"):
-        corpus = "SRC" if side == "source" else "TGT"
+    for side, corpus in (("source", "SRC"), ("target", "TGT")):
         text = f"id of a {side} sentence, or its line number, from 1, if {corpus} has no ids"
         parser.add_argument(f"{side}_id", metavar=f"{corpus}_ID", help=text)
 

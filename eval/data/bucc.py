@@ -115,8 +115,7 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
         PlaceError: A remote file cannot be reached.
         ValueError: The file is unreadable or malformed, has no pairs, or an id is not in ``sides``.
     """
-    gold: set[IdPair] = set()
-    is_first = True
+    pairs: list[IdPair] = []
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
@@ -125,22 +124,20 @@ def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> 
             raise ValueError(
                 f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID, not {line[:60]!r}"
             )
-        if not is_first or not all(map(_HEADER.fullmatch, fields)) or _are_ids(fields, sides):
-            gold.add(fields)
-        is_first = False
-    if not gold:
+        pairs.append(fields)
+    names = pairs[0] if pairs else ()
+    are_ids = (name in side.ids for name, side in zip(names, sides or (), strict=False))
+    if names and all(map(_HEADER.fullmatch, names)) and not any(are_ids):
+        del pairs[0]
+    if not pairs:
         raise ValueError(f"{path}: no gold pairs; expected SOURCE_ID TAB TARGET_ID lines")
-    for side, sentences, ids in zip(SIDES, sides or (), zip(*gold, strict=True), strict=False):
+    for side, sentences, ids in zip(SIDES, sides or (), zip(*pairs, strict=True), strict=False):
         if unknown := sorted(set(ids).difference(sentences.ids)):
             raise ValueError(
                 f"{path}: the {side} id {unknown[0]!r} is not among the {side} sentences "
                 f"(such ids: {len(unknown)}); pass gold pairs of ids such as {sentences.ids[0]!r}"
             )
-    return frozenset(gold)
-
-
-def _are_ids(pair: IdPair, sides: tuple[Sentences, Sentences] | None) -> bool:
-    return any(id_ in side.ids for id_, side in zip(pair, sides or (), strict=False))
+    return frozenset(pairs)
 
 
 class BuccFiles(NamedTuple):

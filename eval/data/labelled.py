@@ -91,13 +91,11 @@ def read_columns(
         ValueError: A line lacks columns, a part is unknown, no line is left, or reading fails.
     """
     rows = [line.split("\t") for line in read_lines(path)][skip:]
-    min_columns = 1 + max(label, *sides, part or 0)
+    fewest = 1 + max(label, *sides, part or 0)
     for number, row in enumerate(rows, start=skip + 1):
         where = f"{path} line {number}"
-        if len(row) < min_columns:
-            raise ValueError(
-                f"{where}: number of columns {len(row)}; expected {min_columns} or more"
-            )
+        if len(row) < fewest:
+            raise ValueError(f"{where}: number of columns {len(row)}; expected {fewest} or more")
         if part is not None and row[part] not in PARTS:
             raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")
     if not rows:

@@ -9,8 +9,7 @@ from encoder.coverage import language_key
 from miner.language_codes import base_language, parse_language
 
 # The member of each macrolanguage that Tatoeba has.
-_CODES = "fa pes lv lvs ms zsm no nob sw swh tl tgl zh cmn".split()
-_MEMBERS = dict(zip(_CODES[::2], _CODES[1::2], strict=True))
+_MEMBERS = dict(fa="pes", lv="lvs", ms="zsm", no="nob", sw="swh", tl="tgl", zh="cmn")
 _MACROLANGUAGES = {member: code for code, member in _MEMBERS.items()}
 
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from encoder.words import WordEncoder, word_encoders
 from eval.data.languages import encoders_of_languages
-from miner.arrays import JudgedPairs, Neighbours, Pairs
+from miner.arrays import IntArray, JudgedPairs, Matrix, Neighbours, Pairs
 from miner.judge.features import (
     NeighbourhoodStats,
     RunStatistics,
@@ -56,11 +55,11 @@ class Mined:
         return RunStatistics.of(self.seen, mean_spacing(self.lists), makers=self.makers)
 
     @cached_property
-    def features(self) -> NDArray[np.float32]:
+    def features(self) -> Matrix:
         """The features of pairs, float32 (P, F), or the ValueError of ``makers``."""
         return compute_features(self.seen, NeighbourhoodStats.of(self.pairs), self.usual)
 
-    def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+    def left_out(self, places: IntArray) -> Matrix:
         """Compute the features of leave-one-out pairs, float32 (L, F).
 
         These pairs count as wrong. Each has a sentence of the pairs at indices ``places``, and its
@@ -99,7 +98,7 @@ class Mined:
         pairs = JudgedPairs(**vars(self.pairs) | columns)
         return pairs.take(order_best_first(pairs))
 
-    def _read(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> Texts:
+    def _read(self, sources: IntArray, targets: IntArray) -> Texts:
         sides = zip(self.texts, (sources, targets), strict=True)
         chosen = ([texts[row] for row in rows] for texts, rows in sides)
         return read_texts(self.makers, *chosen, languages=self.languages)

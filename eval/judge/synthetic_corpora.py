@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from random import Random
@@ -37,9 +38,8 @@ _LIST = files("eval").joinpath("assets", "contradicting-words.tsv").read_text(en
 # The built-in groups of contrary senses, each sense a list of words.
 LISTED_GROUPS = [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
 _GROUPS = [group for group in LISTED_GROUPS if len(group) > 1]
-_SENSES = {
-    word: (group, sense) for group in _GROUPS for sense in group for word in sense
-}  # the last group of a word
+# The last group of each word, and its sense there.
+_SENSES = {word: (group, sense) for group in _GROUPS for sense in group for word in sense}
 
 # Changes a sentence so that it contradicts its translation; the last argument has other sentences.
 Spoil = Callable[[str, Random, Sequence[str]], str]
@@ -118,9 +118,8 @@ class Known:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
         self._sources: defaultdict[str, set[str]] = defaultdict(set)
         for text in texts:
-            for source, target in zip(
-                map(_bare, text.source), map(_bare, text.target), strict=True
-            ):
+            sides = (map(_bare, side) for side in (text.source, text.target))
+            for source, target in zip(*sides, strict=True):
                 self._targets[source].add(target)
                 self._sources[target].add(source)
 
@@ -192,25 +191,23 @@ def labelled_corpora(
             yield comparable_corpora(bucc, pair, split)
     for pair in pairs:
         text, others = (_long(read_parallel_text(each, exclude=exclude)) for each in files[pair])
-        known, random = Known(text, others), Random(pair)
+        random = Random(pair)
+        make = partial(synthesise_corpora, text, Known(text, others), random=random)
         for place, (share, added) in enumerate(WORLDS):
             rows = list(range(len(text)))
             random.shuffle(rows)
-            made = synthesise_corpora(
-                text, known, rows, share=share, name=f"{pair} {place}", random=random
-            )
+            made = make(rows, share=share, name=f"{pair} {place}")
             yield _among(made, others, min(added, len(others) // 2), random)
     for pair, file in zip(more, more_files, strict=True):
         text = _long(read_parallel_text(file, exclude=exclude))
-        known, random = Known(text), Random(pair)
+        random = Random(pair)
+        make = partial(synthesise_corpora, text, Known(text), random=random)
         rows = list(range(len(text)))
         random.shuffle(rows)
         rows = rows[:MORE_PAIRS]
         for place, share in enumerate(MORE_SHARES):
             random.shuffle(rows)
-            made = synthesise_corpora(
-                text, known, rows, share=share, name=f"{pair} {place}", random=random
-            )
+            made = make(rows, share=share, name=f"{pair} {place}")
             yield replace(made, more=True)
 
 
@@ -225,13 +222,10 @@ def comparable_corpora(directory: Path, pair: str, split: str) -> LabelledCorpor
         for side in (data.source, data.target)
     ]
     source, target = (list(dict.fromkeys(side.values())) for side in texts)
-    return LabelledCorpora(
-        name=f"{split} {pair}",
-        languages=languages_of(pair),
-        source=source,
-        target=target,
-        gold=frozenset((texts[0][one], texts[1][two]) for one, two in data.gold),
-    )
+    name = f"{split} {pair}"
+    languages = languages_of(pair)
+    gold = frozenset((texts[0][one], texts[1][two]) for one, two in data.gold)
+    return LabelledCorpora(name=name, languages=languages, source=source, target=target, gold=gold)
 
 
 def synthesise_corpora(
@@ -268,10 +262,9 @@ def synthesise_corpora(
         others = (one for one in dict.fromkeys(texts) if one and one not in translated)
         sides.append([*others, *translated])
         random.shuffle(sides[-1])
-    own_language, other_language = text.name.split("-")
     return LabelledCorpora(
         name=name,
-        languages=(own_language, other_language),
+        languages=languages_of(text.name),
         source=sides[0],
         target=sides[1],
         gold=frozenset(both),  # including unchanged pairs

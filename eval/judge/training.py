@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from encoder import Encoder, load_encoder
 from eval.judge.mined import mine_texts
 from eval.judge.synthetic_corpora import RIGHT, UNKNOWN, LabelledCorpora
+from miner.arrays import FloatArray, Mask, Matrix
 from miner.judge.features import FEATURES, NEIGHBOURHOOD, SEEN
 from miner.judge.model import LEAF, Judge
 from miner.judge.prior import SCORES, count_scores, fit_peak
@@ -49,8 +50,8 @@ class Examples:
     world: str
     comparable: bool
     languages: tuple[str, str]
-    features: NDArray[np.float32]
-    right: NDArray[np.bool_]
+    features: Matrix
+    right: Mask
     more: bool = False
 
 
@@ -102,7 +103,7 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
 
 def fit_judge(
     all_examples: Sequence[Examples],
-    weights: NDArray[np.float64],
+    weights: FloatArray,
     learned: Sequence[str] = FEATURES,
     trees: int = TREES,
 ) -> Judge:
@@ -139,33 +140,28 @@ def fit_judge(
 
 
 def _reference_peaks(
-    all_examples: Sequence[Examples],
-    seen: NDArray[np.float32],
-    trees: "Trees",
-    weights: NDArray[np.float64],
-    offset: float,
-) -> NDArray[np.float64]:
+    corpora: Sequence[Examples], seen: Matrix, trees: "Trees", weights: FloatArray, offset: float
+) -> FloatArray:
     # Each language's pairs, or each corpus's of one language, are scored by trees of the others.
     from sklearn.model_selection import GroupKFold, cross_val_predict
 
-    names = [example.languages for example in all_examples]
+    names = [example.languages for example in corpora]
     if len(set(names)) == 1:
-        names = [(example.world, "") for example in all_examples]
+        names = [(example.world, "") for example in corpora]
     known = list(dict.fromkeys(names))
-    sizes = [len(example.right) for example in all_examples]
+    sizes = [len(example.right) for example in corpora]
     scores = offset + cross_val_predict(
         trees,
         seen,
-        np.concatenate([example.right for example in all_examples]),
+        np.concatenate([example.right for example in corpora]),
         groups=np.repeat([known.index(name) for name in names], sizes),
         cv=GroupKFold(min(FOLDS, len(known))),
         method="decision_function",
         params={"sample_weight": weights},
     )
     counts = np.zeros((2, len(SCORES)))
-    for example, corpus_scores in zip(
-        all_examples, np.split(scores, np.cumsum(sizes)[:-1]), strict=True
-    ):
+    scores_of_corpora = np.split(scores, np.cumsum(sizes)[:-1])
+    for example, corpus_scores in zip(corpora, scores_of_corpora, strict=True):
         if example.more:
             continue
         for kind, mask in enumerate((~example.right, example.right)):
@@ -175,7 +171,7 @@ def _reference_peaks(
 
 
 def judge_of(
-    trees: "Trees", *, offset: float, peaks: NDArray[np.float64], learned: Sequence[str] = FEATURES
+    trees: "Trees", *, offset: float, peaks: FloatArray, learned: Sequence[str] = FEATURES
 ) -> Judge:
     """Convert scikit-learn's fitted trees to a judge.
 
@@ -206,8 +202,8 @@ def judge_of(
     )
 
 
-def _expected(nodes: NDArray[np.void]) -> NDArray[np.float64]:
-    value: NDArray[np.float64] = nodes["value"].copy()
+def _expected(nodes: NDArray[np.void]) -> FloatArray:
+    value: FloatArray = nodes["value"].copy()
     for node in np.flatnonzero(nodes["is_leaf"] == 0)[::-1].tolist():  # children come after parents
         below = [int(nodes[side][node]) for side in ("left", "right")]
         value[node] = np.average(value[below], weights=nodes["count"][below])

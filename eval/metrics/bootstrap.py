@@ -12,14 +12,13 @@ import numpy as np
 from miner.arrays import FloatArray
 
 Interval = tuple[float, float]
+Statistic = Callable[[FloatArray], FloatArray]
 
 RESAMPLES = 1000
 INTERVAL_METHOD = f"bootstrap-{RESAMPLES}"  # as signatures name it
 
 
-def resample(
-    units: FloatArray, statistic: Callable[[FloatArray], FloatArray], *, stream: int = 0
-) -> FloatArray:
+def resample(units: FloatArray, statistic: Statistic, *, stream: int = 0) -> FloatArray:
     """Compute a figure of 1,000 random resamples of units.
 
     A resample is the sum of U rows, drawn with repeats from ``units``, float64 (U, C) with U > 0
@@ -27,10 +26,8 @@ def resample(
     Calls with the same ``stream`` and U draw the same rows.
     """
     random = np.random.default_rng([RESAMPLES, stream])
-    sums = np.empty((RESAMPLES, units.shape[1]))
-    for row in sums:
-        row[:] = units[random.integers(len(units), size=len(units))].sum(axis=0)
-    return statistic(sums)
+    draws = (random.integers(len(units), size=len(units)) for _ in range(RESAMPLES))
+    return statistic(np.array([units[rows].sum(axis=0) for rows in draws], dtype=np.float64))
 
 
 def interval(samples: FloatArray) -> Interval:
@@ -52,7 +49,6 @@ def pearson(sums: FloatArray) -> FloatArray:
     """Compute r (R,) from sums (R, 6) of ``moments``, 0 if a side is constant."""
     n, a, b, aa, bb, ab = sums.T
     denominator = np.sqrt(np.maximum(n * aa - a * a, 0) * np.maximum(n * bb - b * b, 0))
-    r: FloatArray = np.divide(
-        n * ab - a * b, denominator, out=np.zeros_like(denominator), where=denominator > 0
-    )
+    r: FloatArray = np.zeros_like(denominator)
+    np.divide(n * ab - a * b, denominator, out=r, where=denominator > 0)
     return r

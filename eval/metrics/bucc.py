@@ -116,8 +116,7 @@ class BuccScore:
 def f1_of(extracted: Counts, correct: Counts, found: Counts, gold: Counts) -> FloatArray:
     """Compute F1 of counts, or of arrays of them, as in ``BuccScore``."""
     # One division of whole numbers, so equal F1 values are equal floats.
-    f1: FloatArray = 2 * correct * found / np.maximum(correct * gold + found * extracted, 1)
-    return f1
+    return 2 * correct * found / np.maximum(correct * gold + found * extracted, 1)
 
 
 def rank(candidates: Candidates) -> Candidates:

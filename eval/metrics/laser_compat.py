@@ -48,9 +48,8 @@ def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
     next_scores = [score for _, score in ranked[1:] + ranked[-1:]]
     threshold = best_f1 = 0.0
     correct = 0
-    for extracted, ((pair, score), next_score) in enumerate(
-        zip(ranked, next_scores, strict=True), start=1
-    ):
+    cuts = zip(ranked, next_scores, strict=True)
+    for extracted, ((pair, score), next_score) in enumerate(cuts, start=1):
         correct += pair in gold
         if correct:
             precision, recall = correct / extracted, correct / len(gold)

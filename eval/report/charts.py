@@ -48,8 +48,7 @@ def hubs(lists: IntArray, *, most: int) -> list[tuple[int, int]]:
 
 def decile_ranks(pairs: int) -> list[int]:
     """Return the middle index of each tenth of ``pairs``, distinct, ascending."""
-    middles = [int((decile + 0.5) / 10 * pairs) for decile in range(10)]
-    return sorted({min(rank, pairs - 1) for rank in middles}) if pairs else []
+    return sorted({int((decile + 0.5) / 10 * pairs) for decile in range(10)}) if pairs else []
 
 
 @dataclass(frozen=True, kw_only=True)

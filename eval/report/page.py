@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -94,18 +95,13 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
 
 def _context(side: Side, rows: IntArray, texts: list[str]) -> Columns:
     # A position refers to ``texts`` or, beyond its length, to ``SIDE_others``; -1 to none.
-    positions = {"": -1}
-    for position, text in enumerate(texts):
-        positions.setdefault(text, position)
-    others: list[str] = []
-    columns: Columns = {f"{side.name}_others": others}
-    for name, neighbours in zip(("before", "after"), side.pair_contexts(rows), strict=True):
-        for text in neighbours:
-            if text not in positions:
-                positions[text] = len(texts) + len(others)
-                others.append(text)
-        columns[f"{side.name}_{name}"] = [positions[text] for text in neighbours]
-    return columns
+    positions = {text: position for position, text in reversed([*enumerate(texts)])} | {"": -1}
+    both = side.pair_contexts(rows)
+    others = [text for text in dict.fromkeys(chain(*both)) if text not in positions]
+    positions |= zip(others, count(len(texts)))
+    before, after = ([positions[text] for text in neighbours] for neighbours in both)
+    columns = {"others": others, "before": before, "after": after}
+    return {f"{side.name}_{name}": column for name, column in columns.items()}
 
 
 def _unmatched(run: Run, shown: int) -> Columns:
@@ -134,11 +130,9 @@ def spans_of(text: str, words: WordFlags) -> list[int]:
     if len(lower) != len(text):
         return []
     for word, alone in words:
-        start = lower.find(word.lower(), end)
-        if start < 0 or not word:
-            continue
-        end = start + len(word)
-        ends += [start, end] if alone else []
+        if word and (start := lower.find(word.lower(), end)) >= 0:
+            end = start + len(word)
+            ends += [start, end] if alone else []
     return ends
 
 

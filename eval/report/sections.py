@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,9 +113,7 @@ def _language(counts: dict[str, object]) -> str:
     return f"in {name}" if counted["given"] or share is None else f"in {name} ({share:.0%} of them)"
 
 
-def _documents(
-    run: Run, estimates: Estimates | None
-) -> tuple[int, list[tuple[Documents, tuple[int, float]]]] | None:
+def _documents(run: Run, estimates: Estimates | None) -> tuple[int, list[Any]] | None:
     # The number of document pairs, and of the largest their pairs and expected correct pairs.
     docs = list(zip(*run.docs, strict=True))
     if not any(map(any, docs)):
@@ -294,13 +292,12 @@ def hubs_of(run: Run) -> Grid:
     return Grid(["sentence", "side", "in lists", "id"], rows, texts=1)
 
 
-def examples(run: Run) -> list[Section]:
-    """Return the middle pair of each tenth, best first, for the template.
+def examples(run: Run) -> Iterator[Section]:
+    """Yield the middle pair of each tenth, best first, for the template.
 
     Fewer than 10 pairs come once each. Keys are ``text``, ``place`` (from 0), ``score``, ``why``
     (explanation), ``context`` and ``targets``. Errors of ``explain`` are raised.
     """
-    sections = []
     for position in decile_ranks(len(run.pairs)):
         source, target = int(run.pairs.source[position]), int(run.pairs.target[position])
         why = explain(run, source, target)
@@ -309,14 +306,11 @@ def examples(run: Run) -> list[Section]:
             [text, f"{cosine:.4f}", f"{margin:.4f}", "chosen" if row == target else ""]
             for text, (row, cosine, margin) in zip(texts, why.targets, strict=True)
         ]
-        sections.append(
-            {
-                "text": run.source.text(source),
-                "place": position,
-                "score": float(run.pairs.score[position]),
-                "why": why,
-                "context": context_table(run, source, target),
-                "targets": Grid(["nearest targets", "cosine", "margin", ""], rows, texts=1),
-            }
-        )
-    return sections
+        yield {
+            "text": run.source.text(source),
+            "place": position,
+            "score": float(run.pairs.score[position]),
+            "why": why,
+            "context": context_table(run, source, target),
+            "targets": Grid(["nearest targets", "cosine", "margin", ""], rows, texts=1),
+        }

@@ -121,9 +121,8 @@ def estimates_from_judge(run: Run) -> Estimates:
             f"{run.directory}: a run scored by margin has no error rates; rerun with --score words "
             "(nothing is searched again), or pass marked pairs with --known"
         )
-    return Estimates(
-        scores=run.pairs.score, probabilities=run.probabilities, floor=run.best_unwritten_score
-    )
+    floor = run.best_unwritten_score
+    return Estimates(scores=run.pairs.score, probabilities=run.probabilities, floor=floor)
 
 
 def read_labels(path: Place, run: Run) -> LabelledPairs:
@@ -225,13 +224,12 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
     Items have the rate, threshold, number of pairs above it, expected number of correct ones, and
     ``interval``. If all thresholds have a higher rate, the threshold is inf, with 0 pairs.
     """
-    expected_correct = np.append(0.0, np.cumsum(estimates.probabilities))
-    rows = []
-    for fdr in WANTED:
-        kept = estimates.kept(fdr)
-        estimate = float(expected_correct[kept]), estimates.interval(fdr)
-        rows.append((fdr, estimates.threshold(fdr), kept, *estimate))
-    return rows
+    correct = np.append(0.0, np.cumsum(estimates.probabilities))
+    counts = zip(WANTED, map(estimates.kept, WANTED), strict=True)
+    return [
+        (fdr, estimates.threshold(fdr), kept, float(correct[kept]), estimates.interval(fdr))
+        for fdr, kept in counts
+    ]
 
 
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:

@@ -1,7 +1,7 @@
 """Explanations of why a pair was mined or was not."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +17,6 @@ from miner.judge.network import words_without_counterpart
 from miner.margin import margin_scores
 
 SHOWN = 5  # features to list for a pair, and against it
-
-# Contributions of features, contradictions, and words of both sides without a counterpart.
-_Comparison = tuple[Mapping[str, float], list[tuple[str, str]], tuple[list[str], list[str]]]
 
 
 class ListEntry(NamedTuple):
@@ -59,9 +56,9 @@ class Explanation:
     margin: float | None
     line: int | None
     judged: Mapping[str, Any] | None
-    reasons: Mapping[str, float]
-    contradictions: Sequence[tuple[str, str]]
-    unmatched: tuple[Sequence[str], Sequence[str]]
+    reasons: Mapping[str, float] = field(default_factory=dict)
+    contradictions: Sequence[tuple[str, str]] = ()
+    unmatched: tuple[Sequence[str], Sequence[str]] = ((), ())
     verdict: str = ""
 
 
@@ -75,7 +72,6 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     hits = [neighbour for neighbour in targets if neighbour.row == target]
     hits += [neighbour for neighbour in sources if neighbour.row == source]
     judged = _find_pair(run.judged, source, target) or _find_pair(run.identical, source, target)
-    reasons, contradictions, unmatched = _compare_words(run, judged)
     why = Explanation(
         source=source,
         target=target,
@@ -87,10 +83,8 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         margin=hits[0].margin if hits else None,
         line=_line_of_pair(run, source, target),
         judged=judged,
-        reasons=reasons,
-        contradictions=contradictions,
-        unmatched=unmatched,
     )
+    why = _compare_words(run, why, judged) if judged else why
     return replace(why, verdict=_verdict(run, why))
 
 
@@ -163,27 +157,24 @@ def _explain_unwritten(run: Run, pair: Mapping[str, Any]) -> str:
     return f"not written: {rank}"
 
 
-def _compare_words(run: Run, judged: Mapping[str, Any] | None) -> _Comparison:
-    if judged is None:
-        return {}, [], ([], [])
+def _compare_words(run: Run, why: Explanation, judged: Mapping[str, Any]) -> Explanation:
     is_merged = run.options.get("alignment") == MONOTONE
-    stats = NeighbourhoodStats(
-        *(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean"))
-    )
+    columns = (np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean"))
+    stats = None if is_merged else NeighbourhoodStats(*columns)
     saved = run.summary["usual"]
-    required = {field.name for field in fields(RunStatistics) if field.default is MISSING}
+    required = {one.name for one in fields(RunStatistics) if one.default is MISSING}
     usual = RunStatistics(**{name: saved[name] for name in sorted({*required, *saved})})
     makers = run.word_encoders
     texts = [side.pair_texts([judged[f"{side.name}_row"]]) for side in run.sides]
     pairs = read_texts(makers, *texts, languages=run.languages, is_given=usual.is_given)
-    features = compute_features(pairs, None if is_merged else stats, usual)[0]
+    features = compute_features(pairs, stats, usual)[0]
     reasons = bundled_judge(is_given=usual.is_given).feature_contributions(features)
     facts = facts_of(makers)
     source, target = (maker.words(side) for maker, side in zip(makers, texts, strict=True))
     has_words = len(source.ids) and len(target.ids)
     contradictions = name_differences(source, target, facts) if facts and has_words else []
     (unmatched,) = zip(*words_without_counterpart(makers, *texts), strict=True)
-    return reasons, contradictions, unmatched
+    return replace(why, reasons=reasons, contradictions=contradictions, unmatched=unmatched)
 
 
 def _find_pair(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:

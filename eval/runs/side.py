@@ -136,9 +136,8 @@ class Side:
             for record in batch.filter(pc.is_in(batch["row"], value_set=others)).to_pylist():
                 homes[record["row"]] = record["first_row"], record["id"].rpartition(PLACE)[0]
         first_rows = [homes.get(row, (row, "")) for row in rows.tolist()]
-        inside = [
-            bool(doc) and doc == home for (_, home), doc in zip(first_rows, docs, strict=True)
-        ]
+        both_docs = zip((home for _, home in first_rows), docs, strict=True)
+        inside = [bool(doc) and doc == home for home, doc in both_docs]
         texts = np.full(len(rows), "", dtype=object)
         texts[inside] = self.texts([row for row, _ in itertools.compress(first_rows, inside)])
         return list(texts)

@@ -112,9 +112,8 @@ class Run:
         self.options: dict[str, Any] = summary["options"]
         self.by_words = bool(self.options["score"] == WORDS)
         self.score_name = "score" if self.by_words else "margin"
-        work = self._work = WorkFolder(
-            directory, corpora=tuple(self.options.get("corpus_names", SIDES))
-        )
+        corpora = tuple(self.options.get("corpus_names", SIDES))
+        work = self._work = WorkFolder(directory, corpora=corpora)
         self.source, self.target = (Side(work, name, summary) for name in SIDES)
         self.sides = self.source, self.target
         written = directory / summary["written"]
@@ -156,8 +155,7 @@ class Run:
     def _lines(self) -> IntArray | None:
         if self.options.get("alignment") != LINES:
             return None
-        lines: IntArray = load_array(open_artefact(self._work.pairs).checked(layout.LINES))
-        return lines
+        return load_array(open_artefact(self._work.pairs).checked(layout.LINES))
 
     def lines(self, sources: IntArray, targets: IntArray) -> IntArray | None:
         """Return the first line of each given pair, from 0, int64 (P,).

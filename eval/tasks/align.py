@@ -8,6 +8,7 @@ share a sentence pair with a gold bead.
 import argparse
 import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -36,16 +37,11 @@ def judge_beads(beads: Collection[Bead], gold: Collection[Bead]) -> FloatArray:
     a gold bead has a source and a target sentence of it.
     """
     gold_set = set(gold)
-    partners: dict[int, set[int]] = {}
-    for source, target in gold:
-        for position in source:
-            partners.setdefault(position, set()).update(target)
-    rows = []
-    for bead in dict.fromkeys(beads):
-        if bead != ((), ()):
-            linked = set[int]().union(*(partners.get(position, ()) for position in bead[0]))
-            rows.append((bead in gold_set, bead in gold_set or not linked.isdisjoint(bead[1])))
-    return np.array(rows, dtype=np.float64).reshape(-1, 2)
+    links = {link for bead in gold for link in product(*bead)}
+    distinct = [bead for bead in dict.fromkeys(beads) if bead != ((), ())]
+    strict = [bead in gold_set for bead in distinct]
+    linked = [not links.isdisjoint(product(*bead)) for bead in distinct]
+    return np.stack([strict, np.logical_or(strict, linked)], axis=1).astype(np.float64)
 
 
 def score_beads(beads: Collection[Bead], gold: Collection[Bead]) -> list[dict[str, float]]:
@@ -124,9 +120,8 @@ def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(
-        parser, holds="NAME.xx, NAME.yy and gold NAME.xxyy, [positions]:[positions] lines"
-    )
+    holds = "NAME.xx, NAME.yy and gold NAME.xxyy, [positions]:[positions] lines"
+    add_directory(parser, holds=holds)
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

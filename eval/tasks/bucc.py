@@ -31,14 +31,9 @@ from miner.storage.layout import SIDES
 
 WORDS, _ = SCORES
 ROLES = ("tune", "test")
-THRESHOLD_WIDTH = 18  # all digits, because a rounded threshold can keep other pairs
-TABLE = Table(
-    "pair",
-    [
-        *("role", "split", "source", "target", "gold", "P", "R", "F1", "95% interval"),
-        *("threshold".rjust(THRESHOLD_WIDTH), "oracle F1", "seconds", "F1 at .5"),
-    ],
-)
+COLUMNS = ("role", "split", "source", "target", "gold", "P", "R", "F1", "95% interval")
+THRESHOLD = "threshold".rjust(18)  # all digits, because a rounded threshold can keep other pairs
+TABLE = Table("pair", [*COLUMNS, THRESHOLD, "oracle F1", "seconds", "F1 at .5"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder import Encoder
-from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, concat, read_columns, read_parts
+from eval.data.labelled import DEV, TEST, TRAIN, Examples, concat, read_columns, read_parts
 from eval.data.languages import name_of
 from eval.data.textfiles import choose, files_matching
 from eval.metrics import frozen
@@ -27,6 +27,7 @@ from miner.extras import require
 _NAMES = "english:en german:de spanish:es french:fr italian:it japanese:ja russian:ru chinese:zh"
 MLDOC = dict(name.split(":") for name in _NAMES.split())  # language codes by names in MLDoc's files
 MLDOC_TRAIN = ("train.1000", "train.10000", "train.5000", "train.2000")
+FILES = {TRAIN: "train", DEV: "dev", TEST: "test"}  # names of SIB-200's and MLDoc's files
 _FLAT = re.compile(r"(\w{3}_\w{4})\.tsv(?:\.xz)?")
 _STARS = re.compile(r"([a-z]{2,3})\.(train|test)\.tsv(?:\.xz)?")
 FAIR = 3  # stars of a review that is neither positive nor negative
@@ -63,17 +64,16 @@ def load_topics(directory: Path) -> dict[str, Examples]:
         if match := _FLAT.fullmatch(path.name):
             sets[match[1]] = read_columns(path, part=0, label=2, sides=(3,))
         elif path.is_dir() and (path / "train.tsv").is_file():
-            files = (path / f"{name}.tsv" for name in ("train", "dev", "test"))
-            files_of_parts = dict(zip(PARTS, files, strict=True))
-            sets[path.name] = read_parts(files_of_parts, label=1, sides=(2,), skip=1)
+            files = {part: path / f"{name}.tsv" for part, name in FILES.items()}
+            sets[path.name] = read_parts(files, label=1, sides=(2,), skip=1)
         elif match := _STARS.fullmatch(path.name):
             reviews.setdefault(match[1], {})[match[2][:2]] = _read_reviews(path)
     sets |= {language: concat(parts) for language, parts in reviews.items()}
     for name, code in MLDOC.items():
         if train := [p for p in MLDOC_TRAIN if (directory / f"{name}.{p}").is_file()]:
-            files = (directory / f"{name}.{file}" for file in (train[0], "dev", "test"))
-            files_of_parts = dict(zip(PARTS, files, strict=True))
-            sets[code] = read_parts(files_of_parts, label=0, sides=(1,))
+            names = FILES | {TRAIN: train[0]}
+            files = {part: directory / f"{name}.{file}" for part, file in names.items()}
+            sets[code] = read_parts(files, label=0, sides=(1,))
     if not sets:
         raise ValueError(
             f"{directory}: contains no topics; expected files such as eng_Latn.tsv, "
@@ -96,11 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reviews = "xx.train.tsv and xx.test.tsv of reviews (STARS TAB text, good above 3, bad below)"
     add_directory(parser, holds=f"{topics}, SIB-200's folders, MLDoc's files, or {reviews}")
     add = parser.add_argument
-    add(
-        "--train-lang",
-        metavar="XX",
-        help="language of DIR to train in (default: English, or the first)",
-    )
+    text = "language of DIR to train in (default: English, or the first)"
+    add("--train-lang", metavar="XX", help=text)
     add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")
     text = (
         "logistic: logistic regression; mlp: a hidden layer of 10 units; mlp-512: two layers of "
@@ -136,9 +133,8 @@ def prepare(args: argparse.Namespace) -> Suite:
             source = _part(model, sets[first], TRAIN, classes)
             scale = frozen.root_mean_square(source.rows)
             source = replace(source, rows=source.rows / scale)
-            dev = None
-            if _tested_part(sets[first]) == TEST and sets[first].part(DEV).any():
-                dev = _part(model, sets[first], DEV, classes, scale)
+            has_dev = _tested_part(sets[first]) == TEST and sets[first].part(DEV).any()
+            dev = _part(model, sets[first], DEV, classes, scale) if has_dev else None
             return classifier.fit(source, dev), source, scale
 
         learned = make_learner(encoder, first, learn)

@@ -74,16 +74,11 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def _mine(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
     mined = mine_split(data, encoder=encoder, judged=judged)
     forward, backward = mined.mined.lists
-    source, target = mined_texts(mined)
-    suspects = Suspects.of(
-        source,
-        target,
-        lists=[
-            occurrences(backward.ids, len(forward))[mined.pairs.source],
-            occurrences(forward.ids, len(backward))[mined.pairs.target],
-        ],
-        languages=languages_of(data.pair),
-    )
+    lists = [
+        occurrences(backward.ids, len(forward))[mined.pairs.source],
+        occurrences(forward.ids, len(backward))[mined.pairs.target],
+    ]
+    suspects = Suspects.of(*mined_texts(mined), lists=lists, languages=languages_of(data.pair))
     return mined, {name: rejects(suspects) for name, rejects in FILTERS.items()}
 
 

@@ -15,7 +15,7 @@ from encoder import Encoder
 from encoder.checkpoint import HEAD, load_head
 from encoder.training.options import INFERENCE_LABELS as LABELS
 from encoder.training.reading import parse_labelled, read_inference
-from eval.data.labelled import Examples, concat
+from eval.data.labelled import Examples, concat, first_file
 from eval.data.languages import name_of
 from eval.data.textfiles import choose, files_matching, fingerprint
 from eval.metrics import frozen
@@ -58,9 +58,8 @@ def _load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
 
 
 def _part(directory: Path, part: str) -> dict[str, Examples]:
-    for name in (f"xnli.{part}.tsv", f"xnli.{part}.tsv.xz"):
-        if (directory / name).is_file():
-            return _all_languages(directory / name)
+    if path := first_file([directory], f"xnli.{part}.tsv"):
+        return _all_languages(path)
     paths = files_matching(directory, rf"{part}\.([\w-]+)\.tsv(?:\.xz)?")
     return {match[1]: _examples(path, read_inference(path)) for path, match in paths.items()}
 
@@ -80,9 +79,8 @@ def _all_languages(path: Path) -> dict[str, Examples]:
             counts = f"number of columns {len(row)}, but {len(header)} in line 1"
             raise ValueError(f"{path} line {number}: {counts}; correct it")
         rows_of.setdefault(row[language], []).append((number, row))
-    return {
-        key: _examples(path, parse_labelled(path, columns, own)) for key, own in rows_of.items()
-    }
+    pairs = ((key, parse_labelled(path, columns, own)) for key, own in rows_of.items())
+    return {key: _examples(path, own) for key, own in pairs}
 
 
 def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:
@@ -163,14 +161,9 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 
 def _check_classifier(args: argparse.Namespace) -> None:
-    """Check that options name one classifier, of the encoder's vectors.
-
-    Raises:
-        ValueError: They do not.
-    """
-    if (args.head is None) != bool(args.train):
-        if args.head:
-            raise ValueError("--head conflicts with --train; omit one of them")
+    if args.head and args.train:
+        raise ValueError("--head conflicts with --train; omit one of them")
+    if not (args.head or args.train):
         raise ValueError("missing --train FILE; pass it, or an encoder with --head")
     if args.head and args.head.resolve() != Path(args.encoder).resolve():
         raise ValueError(

@@ -8,6 +8,7 @@ import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -79,11 +80,9 @@ def _other_number(text: str) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(
-        parser,
-        holds="one xx.txt per language, whose lines are translations of each other, among them "
-        "English, Spanish and Russian",
-    )
+    languages = "among them English, Spanish and Russian"
+    holds = f"one xx.txt per language, whose lines are translations of each other, {languages}"
+    add_directory(parser, holds=holds)
     add_languages(parser, named="languages to pair with English, as in the files' names")
 
 
@@ -98,9 +97,9 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     for language in languages:
         check_filter_languages(MEASURED, (language, english))
     encoder = load_encoder(args.encoder)
+    names = {code: name_of(code, data.texts) for code in FOREIGN}
     record: Record = {}
     for language in languages:
-        names = {code: name_of(code, data.texts) for code in FOREIGN}
         foreign = {code: data.texts[name] for code, name in names.items() if name != language}
         clean = data.texts[language], data.texts[english]
         record[language] = _measure(clean, foreign, encoder, (language, english))
@@ -117,11 +116,9 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
     # Statistics come from the clean pairs. The judge scores as many clean pairs with each kind.
     typical = Suspects.of(*clean, languages=pair)
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
-    words = word_encoders(encoder, pair)
+    read = partial(read_texts, word_encoders(encoder, pair), languages=pair, is_given=True)
+    usual = RunStatistics.of(read(*clean), is_given=True)
     judge = bundled_judge(is_given=True)
-    usual = RunStatistics.of(
-        read_texts(words, *clean, languages=pair, is_given=True), is_given=True
-    )
     clean_scores = np.empty(0)
     for kind, (source, target) in {CLEAN: clean, **make_noise(*clean, foreign)}.items():
         if not source:
@@ -130,9 +127,7 @@ def _measure(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, 
         masks = {name: FILTERS[name](suspects) for name in MEASURED}
         for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():
             shares[name][kind] = float(mask.mean())
-        texts = read_texts(words, source, target, languages=pair, is_given=True)
-        rows = compute_features(texts, None, usual)
-        scores = judge.scores(rows)
+        scores = judge.scores(compute_features(read(source, target), None, usual))
         clean_scores = scores if kind == CLEAN else clean_scores
         probabilities = judge.probabilities([scores, clean_scores])
         for name, kind_scores in ((JUDGE, scores), (LOST, clean_scores)):

@@ -11,13 +11,7 @@ from encoder.rows import normalize_rows, sum_rows
 from encoder.words import WordEncoder
 from eval.data.textfiles import fingerprint
 from eval.metrics.similarity import mean_of_nearest
-from eval.tasks.aligned import (
-    AlignedTexts,
-    add_aligned_data,
-    encoded_sides,
-    fields_of_texts,
-    load_texts,
-)
+from eval.tasks import aligned
 from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 from eval.tasks.suite import Figure, Suite, mean_figure
 from miner.arrays import IntArray, Matrix
@@ -65,7 +59,7 @@ def _others(row: int, rows: int, others: int | None, seed: int) -> IntArray:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_aligned_data(parser)
+    aligned.add_aligned_data(parser)
     add = parser.add_argument
     text = "other sentences to search each translation among, 1 or more, or all (default: 999)"
     add("--others", type=_number_or_all, default=999, metavar="K", help=text)
@@ -88,7 +82,7 @@ def _number_or_all(text: str) -> int | None:
     return None if text == ALL else positive(text)
 
 
-def _check(data: AlignedTexts, others: int | None, more: Texts, idf: Texts) -> None:
+def _check(data: aligned.AlignedTexts, others: int | None, more: Texts, idf: Texts) -> None:
     names = data.languages
     for option, texts in (("--more", more), ("--idf", idf)):
         if unknown := sorted(texts.keys() - {*names}):
@@ -110,7 +104,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     Raises:
         ValueError: ``--more``, ``--idf`` or ``--others`` does not fit the texts.
     """
-    data, english = load_texts(args)
+    data, english = aligned.load_texts(args)
     more, idf_texts = (by_language(files, read_lines) for files in (args.more, args.idf))
     _check(data, args.others, more, idf_texts)
 
@@ -120,11 +114,9 @@ def prepare(args: argparse.Namespace) -> Suite:
         return _idf_weighted(model, sentences, idf_texts[language])
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for language, vectors, of_english in encoded_sides(encoder, data, english, more, embed):
-            for source, target, pair in (
-                (vectors, of_english, f"{language}-{english}"),
-                (of_english, vectors, f"{english}-{language}"),
-            ):
+        for language, *sides in aligned.encoded_sides(encoder, data, english, more, embed):
+            directions = {f"{language}-{english}": sides, f"{english}-{language}": sides[::-1]}
+            for pair, (source, target) in directions.items():
                 queries = source[: len(data.texts[language])]
                 ranks = translation_ranks(queries, target, others=args.others, csls=args.csls)
                 shares = {f"P@{depth}": float((ranks <= depth).mean()) for depth in DEPTHS}
@@ -132,20 +124,15 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     others = ALL if args.others is None else args.others
     similarity = "csls" if args.csls else "cosine"
-    fields = {**fields_of_texts(data), "others": others, "similarity": similarity}
+    fields = {**aligned.fields_of_texts(data), "others": others, "similarity": similarity}
     for name, files, texts in (("more", args.more, more), ("idf", args.idf, idf_texts)):
         if files:
             digest = fingerprint(*(path for _, path in files))
             fields[name] = f"{sum(map(len, texts.values()))}-{digest}"
-    after = [f"P@{depth}" for depth in DEPTHS[1:]]
+    first, *after = (f"P@{depth}" for depth in DEPTHS)
+    names = data.languages
     return Suite(
-        "retrieval",
-        fields,
-        measure,
-        label="pair",
-        figure="P@1",
-        after=after,
-        languages=data.languages,
+        "retrieval", fields, measure, label="pair", figure=first, after=after, languages=names
     )
 
 

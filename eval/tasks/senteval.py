@@ -6,17 +6,17 @@ u * v, for inference also u and v. STS uses the cosine. Data are SentEval's fold
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from encoder import Encoder
 from eval.data import labelled
-from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples
+from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, read_parts
 from eval.data.languages import encoders_of_languages
 from eval.metrics import frozen
 from eval.metrics.bootstrap import moments, pearson
@@ -31,38 +31,9 @@ from miner.storage.streams import read_lines
 
 Folders = Sequence[Path]
 Sets = Mapping[str, Examples]  # by language
+Targets = Mapping[str, Matrix]  # by language
+Paths = Mapping[str, Path]  # by class or part
 
-
-# A file for each part in SentEval's folders, and the columns of labels and sentences.
-class _Layout(NamedTuple):
-    files: Mapping[str, str]
-    label: int = 0
-    sides: Sequence[int] = (1,)
-    skip: int = 0
-
-
-def _parts(name: str, *parts: str) -> dict[str, str]:
-    return {part: name.format(kind) for part, kind in zip(PARTS, parts, strict=True) if kind}
-
-
-_TWO_FILES = {
-    "MR": {"1": "MR/rt-polarity.pos", "0": "MR/rt-polarity.neg"},
-    "CR": {"1": "CR/custrev.pos", "0": "CR/custrev.neg"},
-    "SUBJ": {"1": "SUBJ/subj.objective", "0": "SUBJ/subj.subjective"},
-    "MPQA": {"1": "MPQA/mpqa.pos", "0": "MPQA/mpqa.neg"},
-}
-_SST = ("train", "dev", "test")
-_SICK = _parts("SICK/SICK_{}.txt", "train", "trial", "test_annotated")
-_MRPC = _parts("MRPC/msr_paraphrase_{}.txt", "train", "", "test")
-_LAYOUTS = {
-    "SST2": _Layout(_parts("SST/binary/sentiment-{}", *_SST), label=1, sides=(0,)),
-    "SST5": _Layout(_parts("SST/fine/sentiment-{}", *_SST), label=1, sides=(0,)),
-    "TREC": _Layout(_parts("TREC/{}.label", "train_5500", "", "TREC_10")),
-    "MRPC": _Layout(_MRPC, sides=(3, 4), skip=1),
-    "SICK-E": _Layout(_SICK, label=4, sides=(1, 2), skip=1),
-    "SICK-R": _Layout(_SICK, label=3, sides=(1, 2), skip=1),
-    "STSB": _Layout(_parts("STS/STSBenchmark/sts-{}.csv", *_SST), label=4, sides=(5, 6)),
-}
 SICK_FILE = "sick.en-nl-pt-ja.tsv"
 SINGLE = ("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC")
 STS_YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
@@ -142,24 +113,10 @@ def _load(folders: Folders, name: str) -> Mapping[str, Any]:
 
 
 def _original(folders: Folders, name: str) -> Examples | None:
-    layout = _LAYOUTS.get(name)
-    files = _TWO_FILES[name] if layout is None else layout.files
+    files, read = _ORIGINALS[name]
     paths = {key: labelled.first_file(folders, file) for key, file in files.items()}
     present = {key: path for key, path in paths.items() if path is not None}
-    if len(present) < len(files):
-        return None
-    if name == "TREC":
-        return labelled.concat({part: _read_trec(path) for part, path in present.items()})
-    if layout is not None:
-        return labelled.read_parts(
-            present, label=layout.label, sides=layout.sides, skip=layout.skip
-        )
-    lines = {label: _lines(path) for label, path in present.items()}
-    return Examples(
-        labels=[label for label, rows in lines.items() for _ in rows],
-        sides=([line for rows in lines.values() for line in rows],),
-        files=list(present.values()),
-    )
+    return read(present) if len(present) == len(files) else None
 
 
 def _lines(path: Path) -> list[str]:
@@ -170,15 +127,51 @@ def _lines(path: Path) -> list[str]:
         return path.read_bytes().decode("latin-1").rstrip("\n").split("\n")
 
 
-def _read_trec(path: Path) -> Examples:
-    rows = [line.partition(" ") for line in _lines(path) or [""]]
-    for number, (label, _, _) in enumerate(rows, start=1):
-        if ":" not in label:
-            raise ValueError(
-                f"{path} line {number}: expected a label such as NUM:count, not {label[:60]!r}"
-            )
-    labels, _, questions = zip(*rows, strict=True)
-    return Examples(labels=labels, sides=(questions,), files=[path])
+def _read_classes(paths: Paths) -> Examples:
+    lines = {label: _lines(path) for label, path in paths.items()}
+    return Examples(
+        labels=[label for label, rows in lines.items() for _ in rows],
+        sides=([line for rows in lines.values() for line in rows],),
+        files=list(paths.values()),
+    )
+
+
+def _read_trec(paths: Paths) -> Examples:
+    parts = {}
+    for part, path in paths.items():
+        rows = [line.partition(" ") for line in _lines(path) or [""]]
+        for number, (label, _, _) in enumerate(rows, start=1):
+            if ":" not in label:
+                raise ValueError(
+                    f"{path} line {number}: expected a label such as NUM:count, not {label[:60]!r}"
+                )
+        labels, _, questions = zip(*rows, strict=True)
+        parts[part] = Examples(labels=labels, sides=(questions,), files=[path])
+    return labelled.concat(parts)
+
+
+def _parts(name: str, *parts: str) -> dict[str, str]:
+    return {part: name.format(kind) for part, kind in zip(PARTS, parts, strict=True) if kind}
+
+
+_SST = ("train", "dev", "test")
+_MRPC = _parts("MRPC/msr_paraphrase_{}.txt", "train", "", "test")
+_SICK = _parts("SICK/SICK_{}.txt", "train", "trial", "test_annotated")
+_STSB = _parts("STS/STSBenchmark/sts-{}.csv", *_SST)
+# The files of each class or part in SentEval's folders, and their reader.
+_ORIGINALS: dict[str, tuple[Mapping[str, str], Callable[[Paths], Examples]]] = {
+    "MR": ({"1": "MR/rt-polarity.pos", "0": "MR/rt-polarity.neg"}, _read_classes),
+    "CR": ({"1": "CR/custrev.pos", "0": "CR/custrev.neg"}, _read_classes),
+    "SUBJ": ({"1": "SUBJ/subj.objective", "0": "SUBJ/subj.subjective"}, _read_classes),
+    "MPQA": ({"1": "MPQA/mpqa.pos", "0": "MPQA/mpqa.neg"}, _read_classes),
+    "SST2": (_parts("SST/binary/sentiment-{}", *_SST), partial(read_parts, label=1, sides=[0])),
+    "SST5": (_parts("SST/fine/sentiment-{}", *_SST), partial(read_parts, label=1, sides=[0])),
+    "TREC": (_parts("TREC/{}.label", "train_5500", "", "TREC_10"), _read_trec),
+    "MRPC": (_MRPC, partial(read_parts, label=0, sides=[3, 4], skip=1)),
+    "SICK-E": (_SICK, partial(read_parts, label=4, sides=[1, 2], skip=1)),
+    "SICK-R": (_SICK, partial(read_parts, label=3, sides=[1, 2], skip=1)),
+    "STSB": (_STSB, partial(read_parts, label=4, sides=[5, 6])),
+}
 
 
 # The file of several languages has columns xx_A and xx_B and, if they differ from English, xx_label
@@ -252,9 +245,8 @@ def _sick(
 ) -> Iterator[Figure]:
     first = next(iter(sick))
     inference, graded = ({name: sets[kind] for name, sets in sick.items()} for kind in (0, 1))
-    names, _ = inference[first].classes()
-    labels = {language: examples.classes()[1] for language, examples in inference.items()}
-    targets = {key: frozen.one_hot(numbers, len(names)) for key, numbers in labels.items()}
+    count = len(inference[first].classes()[0])
+    targets = {key: frozen.one_hot(sets.classes()[1], count) for key, sets in inference.items()}
     for language, test in _predict(encoder, inference, targets, classifier, both=True):
         correct = test.rows.argmax(axis=1) == test.targets.argmax(axis=1)
         figure = mean_figure("SICK-E", correct, stream=NAMES.index("SICK"))
@@ -309,12 +301,7 @@ def _weighted(sums: FloatArray, *, weights: FloatArray) -> FloatArray:
 
 
 def _predict(
-    encoder: Encoder,
-    sets: Sets,
-    targets: Mapping[str, Matrix],
-    classifier: frozen.Classifier,
-    *,
-    both: bool,
+    encoder: Encoder, sets: Sets, targets: Targets, classifier: frozen.Classifier, *, both: bool
 ) -> Iterator[tuple[str, frozen.Part]]:
     first = next(iter(sets))
 

@@ -14,11 +14,9 @@ import numpy as np
 from encoder import Encoder, load_encoder
 from eval.data.languages import iso_639_1
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import INTERVAL_METHOD, interval, moments, pearson, resample
+from eval.metrics.bootstrap import INTERVAL_METHOD, Statistic, interval, moments, pearson, resample
 from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, sign
 from miner.arrays import FloatArray, Mask
-
-Statistic = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -101,10 +101,9 @@ def _dictionary(path: Path, rows: Rows) -> WordPairs:
         )
     for number, row in enumerate(rows, start=1):
         if len(row) < 2:
-            raise ValueError(
-                f"{path} line {number}: expected a word and its translation, not "
-                f"{' '.join(row)[:60]!r}"
-            )
+            text = " ".join(row)[:60]
+            expected = "expected a word and its translation"
+            raise ValueError(f"{path} line {number}: {expected}, not {text!r}")
     kinds = [row[2] if len(row) > 2 else "" for row in rows]
     pairs = [(row[0], row[1]) for row in rows]
     return WordPairs(path=path, languages=(match[1], match[2]), pairs=pairs, kinds=kinds)
@@ -162,10 +161,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
     words = "more words of XX to search translations among, one per line, or a .vec file"
     add_files_of_languages(parser, "--vocabulary", words)
-    add_sides(
-        parser,
-        default="the languages in the file's name, as de-en.txt, which replace --lang",
-    )
+    default = "the languages in the file's name, as de-en.txt, which replace --lang"
+    add_sides(parser, default=default)
 
 
 def prepare(args: argparse.Namespace) -> Suite:
@@ -221,12 +218,9 @@ def _translation(pairs: WordPairs, source: Side, target: Side, *, stream: int) -
     row_of = [{word: row for row, word in enumerate(words)} for words, _ in (source, target)]
     translations = pairs.translations()
     words = list(translations)
-    ranks = translation_ranks(
-        source[1][[row_of[0][word] for word in words]],
-        target[1],
-        source[1],
-        [[row_of[1][target] for target in sorted(translations[word])] for word in words],
-    )
+    queries = source[1][[row_of[0][word] for word in words]]
+    gold = [[row_of[1][target] for target in sorted(translations[word])] for word in words]
+    ranks = translation_ranks(queries, target[1], source[1], gold)
     name = "-".join(pairs.languages)
     size = min(len(target[0]), TARGETS)
     for method, method_ranks in ranks.items():

@@ -67,17 +67,15 @@ def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegat
     """
     names = sorted({match[0] for sentence in sentences for match in _names_in(sentence)})
     originals = set(sentences)
-    copies = []
+    copies: list[HardNegative] = []
     for row, sentence in enumerate(sentences):
         random = np.random.default_rng([seed, row])
         row_copies: set[str] = set()
         for kind, change in _CHANGES.items():
-            count = 0
-            for text in change(sentence, names, random):
-                if count < MAX_VARIANTS and text not in originals and text not in row_copies:
-                    row_copies.add(text)
-                    copies.append(HardNegative(row, kind, text))
-                    count += 1
+            texts = dict.fromkeys(change(sentence, names, random))
+            new = [text for text in texts if text not in originals and text not in row_copies]
+            row_copies.update(new[:MAX_VARIANTS])
+            copies += [HardNegative(row, kind, text) for text in new[:MAX_VARIANTS]]
     return copies
 
 
