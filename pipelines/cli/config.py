@@ -106,21 +106,18 @@ def _long(action: argparse.Action) -> str:
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
     """Return the options of ``set_options`` as TOML text, one per line."""
-    return "".join(
-        f"{name} = {_toml(value)}\n" for name, value in set_options(args, parser).items()
-    )
+    values = set_options(args, parser)
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items())
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
     """Return arguments with a TOML key, neither empty nor default, by key."""
-    values, seen = {}, set()
+    values: dict[str, tuple[str, Any]] = {}
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)
-        if value == action.default or value in (None, (), []) or action.dest in seen:
-            continue
-        seen.add(action.dest)
-        values[name] = value
-    return values
+        if value not in (action.default, None, (), []):
+            values.setdefault(action.dest, (name, value))
+    return dict(values.values())
 
 
 def _toml(value: object) -> str:

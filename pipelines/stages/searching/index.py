@@ -50,11 +50,8 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]
     source, target = (np.empty((0, embedded[0].dim)) for embedded in sides.values())
     check_search(source, target, k=options.k)
     if options.k > (smallest := min(len(SideVectors(embedded)) for embedded in sides.values())):
-        logger.info(
-            "-k %d: a side has %d sentences, all neighbours of each sentence of the other side",
-            options.k,
-            smallest,
-        )
+        line = "-k %d: a side has %d sentences, all neighbours of each sentence of the other side"
+        logger.info(line, options.k, smallest)
     method = _choose_method(options, sides)
     all_shards = [*sides.values()]
     cells = _trained_cells(run, method, all_shards) if isinstance(method, CellSpec) else None
