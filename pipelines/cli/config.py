@@ -93,15 +93,12 @@ def _arguments(
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    return {_name(action): action for action in parser._actions if action.dest not in _NOT_STORED}
-
-
-def _name(action: argparse.Action) -> str:
-    return _long(action).lstrip("-") if action.option_strings else action.dest
+    actions = (action for action in parser._actions if action.dest not in _NOT_STORED)
+    return {_long(action).lstrip("-"): action for action in actions}
 
 
 def _long(action: argparse.Action) -> str:
-    return max(action.option_strings, key=len)
+    return max(action.option_strings, key=len, default=action.dest)
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:

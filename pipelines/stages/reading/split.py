@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from miner.storage.artefacts import Artefact, Draft, content_key, find, open_artefact, produce
 from miner.storage.corpus.entities import unescape_records
@@ -122,7 +121,9 @@ class SplitCorpus:
         self.starts.clear()
         row = 0
         for first_file, batch in self._batches():
-            self._begin_files(first_file + batch["file"].to_numpy(), row)
+            numbers = first_file + batch["file"].to_numpy()
+            for number, position in zip(*np.unique(numbers, return_index=True), strict=True):
+                self.starts += [row + int(position)] * (int(number) + 1 - len(self.starts))
             yield table_records(batch, row)
             row += len(batch)
         self.starts += [row] * (len(self.names) - len(self.starts))
@@ -162,10 +163,6 @@ class SplitCorpus:
                 "%s: %s with the name of an earlier document; each got a number, such as %s (2)",
                 *(self._path, counted(len(repeated), "documents"), repeated[0]),
             )
-
-    def _begin_files(self, numbers: NDArray[np.int64], row: int) -> None:
-        for number, position in zip(*np.unique(numbers, return_index=True), strict=True):
-            self.starts += [row + int(position)] * (int(number) + 1 - len(self.starts))
 
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:
