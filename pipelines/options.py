@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from encoder import BEST
@@ -218,11 +218,6 @@ class Job:
     def whole(self) -> MiningOptions:
         """The options of the whole run."""
         return self.parts[WHOLE_JOB]
-
-    def with_options(self, **changes: object) -> Job:
-        """Return a copy of the job with changed options in all parts."""
-        parts = {name: replace(part, **changes) for name, part in self.parts.items()}  # type: ignore[arg-type]
-        return replace(self, parts=parts)
 
 
 def job_of(options: MiningOptions) -> Job:
