@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -76,9 +77,10 @@ def _replace_by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
     lines = lines_of(pairs, *(table[f"{side}_row"].to_numpy() for side in SIDES))
     for side in SIDES:
         columns = _columns_by_line(chosen.of_side(side)[0].shard, table, side, lines)
-        for name, column in columns.items():
-            position = table.schema.get_field_index(f"{side}_{name}")
-            table = table.set_column(position, f"{side}_{name}", column)
+        for name, values in columns.items():
+            position = table.schema.get_field_index(name)
+            column = pa.array(values, table.schema.field(name).type)
+            table = table.set_column(position, name, column)
     return table
 
 
@@ -106,7 +108,7 @@ def _add_unmatched(run: RunContext, table: pa.Table) -> pa.Table:
 
 def _columns_by_line(
     shard: Shard, table: pa.Table, side: str, lines: IntArray
-) -> Mapping[str, pa.Array]:
+) -> Mapping[str, list[Any]]:
     rows, ids, docs = (table[f"{side}_{name}"].to_pylist() for name in ("row", "id", "doc"))
     copies = table[f"{side}_duplicates"].to_pylist()
     moved = np.flatnonzero(lines != table[f"{side}_row"].to_numpy())
@@ -117,10 +119,7 @@ def _columns_by_line(
         copies[i] = [ids[i], *(name for name in copies[i] if name != names[line])]
         rows[i], ids[i], docs[i] = line, names[line], ""
     columns = {"row": rows, "id": ids, "doc": docs, "duplicates": copies}
-    return {
-        name: pa.array(values, table.schema.field(f"{side}_{name}").type)
-        for name, values in columns.items()
-    }
+    return {f"{side}_{name}": values for name, values in columns.items()}
 
 
 def pair_meter(
