@@ -1,9 +1,6 @@
-"""Align paired documents in order, and score their beads as pairs.
+"""Align paired documents in order, and score their beads as pairs."""
 
-Whole documents are aligned. Beads are scored by the margins of their sentences' neighbours.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,7 +13,6 @@ from encoder.words import WordEncoder
 from miner.arrays import Direction, FloatArray, IntArray, Pairs
 from miner.margin import margin_scores
 from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
-from miner.score_ranges import SortedPairsFile, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import BEADS, MERGES, ROWS, SIDES
 from miner.storage.pair_tables import MERGE_FIELDS
@@ -192,21 +188,19 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
 
     def write(draft: Draft) -> Mapping[str, Any]:
         means = [_NeighbourhoodMeans(shards, side, scope) for side in SIDES]
-        files: list[SortedPairsFile] = []
         beads = 0
-        with (
-            draft.scratch() as scratch,
-            draft.file(MERGES) as path,
-            pq.ParquetWriter(path, MERGE_FIELDS) as merges,
-        ):
+
+        def scored() -> Iterator[Pairs]:
+            nonlocal beads
             for part in aligned:
                 table = pq.read_table(part.file(BEADS))
-                scored = _score_beads(table, means, options.margin)
-                files.append(sort_pairs(scratch / f"{len(files):05d}.npy", scored, Direction.BOTH))
                 for side in SIDES:
                     merges.write_table(_merges(table[f"{side}_rows"], side))
                 beads += len(table)
-            pairs = write_sorted(draft, files, options)
+                yield _score_beads(table, means, options.margin)
+
+        with draft.file(MERGES) as path, pq.ParquetWriter(path, MERGE_FIELDS) as merges:
+            pairs = write_sorted(draft, scored(), options)
         return {"candidates": beads, "pairs": pairs}
 
     pairs = produce(run.folder.pairs, key=key, write=write)
