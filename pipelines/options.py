@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from encoder import BEST
+from encoder import BEST, Precision
 from miner import choices
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
@@ -18,7 +18,6 @@ from miner.storage.places import Place, lies_in, same_file
 from miner.storage.writers import Origin, Output
 
 if TYPE_CHECKING:
-    from encoder import Precision
     from miner.knn.core.codes import Precision as SearchPrecision
 
 WORDS, MARGIN = choices.SCORES
