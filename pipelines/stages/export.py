@@ -1,7 +1,4 @@
-"""Export the pairs with their sentences, best pairs first.
-
-One pass over both corpora completes as many pairs as fit into memory.
-"""
+"""Export the pairs with their sentences, best pairs first."""
 
 import itertools
 import sys
@@ -141,6 +138,7 @@ def completed_pairs(
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
     by default all. For both sides, columns such as ``source_id`` are added: ``id``, ``doc``,
     ``text`` and ``duplicates`` or, with merged sentences, ``rows``, ``ids``, ``doc`` and ``text``.
+    One pass over both corpora completes as many pairs as fit into memory.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (

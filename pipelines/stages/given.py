@@ -1,8 +1,4 @@
-"""Rate line i of both corpora as a pair, for ``adit rate``.
-
-Neighbourhoods are of distinct sentences, as in mining. The first of equal sentences represents all,
-and a duplicate pair is scored once. ``lines.npy`` is the array of ``distinct_pairs``.
-"""
+"""Rate line i of both corpora as a pair, for ``adit rate``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -41,8 +37,10 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score the pairs of line i of both sides by margin, and save them.
 
-    Pairs above the margin threshold are saved, best first, and duplicate pairs once. ValueError
-    says that the sides have different numbers of lines, or that a shard is missing or repeated.
+    Neighbourhoods are of distinct sentences, as in mining. Pairs above the margin threshold are
+    saved, best first, and duplicate pairs once. ``lines.npy`` is the array of ``distinct_pairs``.
+    ValueError says that the sides have different numbers of lines, or that a shard is missing or
+    repeated.
     """
     sources, targets = collect_sides(shards).values()
     sides, options = [*sources, *targets], run.options

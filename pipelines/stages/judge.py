@@ -332,7 +332,7 @@ def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray)
     """
     parts = []
     for shard in shards:
-        mask, positions = _locate_rows(shard, rows)
+        mask, positions = locate_rows(shard.embedded.row_ids(), rows)
         parts.append((mask, shard.load(run.options.scopes[0]).take(positions)))
     neighbours = Neighbours.empty(len(rows), max(part.ids.shape[1] for _, part in parts))
     for mask, part in parts:
@@ -346,27 +346,23 @@ def _neighbourhood_means(
 ) -> FloatArray:
     means = np.zeros(rows.shape)
     for shard in shards:
-        mask, positions = _locate_rows(shard, rows)
+        mask, positions = locate_rows(shard.embedded.row_ids(), rows)
         means[mask] = shard.load(run.options.scopes[-1]).take(positions).means()
     return means
 
 
-def _locate_rows(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray]:
-    ids = shard.embedded.row_ids()
+def locate_rows(ids: IntArray, rows: IntArray) -> tuple[Mask, IntArray]:
+    """Return which ``rows`` are in the ascending ``ids``, and their positions."""
     positions = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
     mask = ids[positions] == rows if len(ids) else np.zeros(rows.shape, dtype=np.bool_)
     return mask, positions[mask]
 
 
 def _best_margins(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
-    if not rows.size:
-        return np.empty(rows.shape)
     distinct, inverse = np.unique(rows, return_inverse=True)
     best = np.full(len(distinct), -np.inf)
     with pq.ParquetFile(chosen.pairs.file(PAIRS)) as file:
         for batch in file.iter_batches(columns=[f"{side}_row", "score"]):
-            mined = batch[f"{side}_row"].to_numpy()
-            positions = np.minimum(np.searchsorted(distinct, mined), len(distinct) - 1)
-            hits = distinct[positions] == mined
-            np.maximum.at(best, positions[hits], batch["score"].to_numpy()[hits])
+            mask, positions = locate_rows(distinct, batch[f"{side}_row"].to_numpy())
+            np.maximum.at(best, positions, batch["score"].to_numpy()[mask])
     return best[inverse].reshape(rows.shape)

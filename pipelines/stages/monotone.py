@@ -26,6 +26,7 @@ from pipelines.references import (
     check_complete,
     collect_sides,
 )
+from pipelines.stages.judge import locate_rows
 from pipelines.stages.reading.documents import one_to_one_pairs, positions_by_value
 from pipelines.stages.select import write_sorted
 
@@ -157,11 +158,10 @@ class _NeighbourhoodMeans:
 
     def of_beads(self, beads: pa.ChunkedArray) -> FloatArray:
         rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
-        positions = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
-        hits = self._rows[positions] == rows
-        bead = np.repeat(np.arange(len(sizes)), sizes)
-        sums = np.bincount(bead, np.where(hits, self._means[positions], 0), minlength=len(sizes))
-        counts = np.bincount(bead, hits, minlength=len(sizes))
+        mask, positions = locate_rows(self._rows, rows)
+        bead = np.repeat(np.arange(len(sizes)), sizes)[mask]
+        sums = np.bincount(bead, self._means[positions], minlength=len(sizes))
+        counts = np.bincount(bead, minlength=len(sizes))
         return np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
 
 

@@ -95,10 +95,9 @@ def _decide_encoders(run: RunContext) -> RunContext:
             pair = "-".join(language or "unknown" for language in languages)
             logger.info("%sskipping %s, which does not cover %s", prefix, skipped, pair)
     for name, side in run.job.corpora:
-        options = parts.get(name, run.for_part(name).options)
-        parts[name] = replace(
-            options, encoder=joined.union_spec(users[run.for_part(name).folder.corpus(side)])
-        )
+        part = run.for_part(name)
+        spec = joined.union_spec(users[part.folder.corpus(side)])
+        parts[name] = replace(parts.get(name, part.options), encoder=spec)
     return run.with_part_options(parts)
 
 

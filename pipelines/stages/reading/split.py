@@ -1,7 +1,4 @@
-"""Split files of documents into sentences, in groups for all workers.
-
-A large file is a group, and small files share one. A killed run resumes after the sealed parts.
-"""
+"""Split files of documents into sentences, in groups for all workers."""
 
 import logging
 from collections import Counter, deque
@@ -58,7 +55,8 @@ class DocumentFiles:
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     """Divide the files of the side "source" or "target" into groups, in order.
 
-    A side without raw documents is one group without files. ``document_files`` raises its errors.
+    A large file is a group, and small files share one. A side without raw documents is one group
+    without files. ``document_files`` raises its errors.
     """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
@@ -82,7 +80,8 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
 def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
     """Split a group's documents, save the sentences, and return the group.
 
-    The artefact is ``split/SIDE/NNNNN``, none without files. Errors are of ``find_documents``.
+    The artefact is ``split/SIDE/NNNNN``, none without files. A killed run resumes after its sealed
+    parts. Errors are of ``find_documents``.
     """
     if group.files:
         _split(run, group)
