@@ -359,6 +359,8 @@ def locate_rows(ids: IntArray, rows: IntArray) -> tuple[Mask, IntArray]:
 
 
 def _best_margins(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
+    if not rows.size:
+        return np.empty(rows.shape)
     distinct, inverse = np.unique(rows, return_inverse=True)
     best = np.full(len(distinct), -np.inf)
     with pq.ParquetFile(chosen.pairs.file(PAIRS)) as file:
