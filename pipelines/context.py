@@ -64,7 +64,8 @@ class RunContext:
 
     def with_options(self, **changes: object) -> RunContext:
         """Return the context of the whole run, with changed options in all parts."""
-        return replace(self, job=self.job.with_options(**changes), part=WHOLE_JOB)
+        parts = {name: replace(part, **changes) for name, part in self.job.parts.items()}  # type: ignore[arg-type]
+        return self.with_part_options(parts)
 
     def with_part_options(self, parts: Mapping[str, MiningOptions]) -> RunContext:
         """Return the context of the whole run, with new options of ``parts``."""

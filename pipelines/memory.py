@@ -44,10 +44,9 @@ def physical_bytes() -> int:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 1 << 30
-    try:
-        return min(physical, int(CONTAINER_LIMIT.read_text(encoding="ascii")))
-    except (OSError, ValueError):  # no container, or "max"
-        return physical
+    with suppress(OSError, ValueError):  # no container, or "max"
+        physical = min(physical, int(CONTAINER_LIMIT.read_text(encoding="ascii")))
+    return physical
 
 
 def process_count(options: MiningOptions) -> int:

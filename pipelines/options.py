@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from encoder import BEST
+from encoder import BEST, Precision
 from miner import choices
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
@@ -18,7 +18,6 @@ from miner.storage.places import Place, lies_in, same_file
 from miner.storage.writers import Origin, Output
 
 if TYPE_CHECKING:
-    from encoder import Precision
     from miner.knn.core.codes import Precision as SearchPrecision
 
 WORDS, MARGIN = choices.SCORES
@@ -218,11 +217,6 @@ class Job:
     def whole(self) -> MiningOptions:
         """The options of the whole run."""
         return self.parts[WHOLE_JOB]
-
-    def with_options(self, **changes: object) -> Job:
-        """Return a copy of the job with changed options in all parts."""
-        parts = {name: replace(part, **changes) for name, part in self.parts.items()}  # type: ignore[arg-type]
-        return replace(self, parts=parts)
 
 
 def job_of(options: MiningOptions) -> Job:

@@ -32,6 +32,7 @@ from miner.knn.core.rescore import unit_rows
 from miner.knn.method import CorpusMethod, Method, PairedDocuments
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, Draft
+from miner.threads import blocks
 
 READ_ROWS = 32_768  # sentences per batch that is read
 BLOCK_NUMBERS = 1 << 22  # stored numbers of vectors per block, about 64 MB with copies
@@ -126,17 +127,14 @@ class EmbeddedShard:
     def unit_vectors(self) -> Matrix:
         """Return all n vectors, scaled to length 1, float32 (n, ``dim``)."""
         units = np.empty((len(self), self.dim), dtype=np.float32)
-        size = max(1, BLOCK_NUMBERS // self.dim)
-        for start in range(0, len(units), size):
-            block = slice(start, start + size)
+        for block in blocks(len(units), max(1, BLOCK_NUMBERS // self.dim)):
             unit_rows(self.read(block), out=units[block])
         return units
 
     def unit_blocks(self) -> Iterator[Matrix]:
         """Yield all vectors in blocks, float32 (rows, ``dim``), of length 1."""
-        size = max(1, 4 * BLOCK_NUMBERS // self.dim)
-        for start in range(0, len(self), size):
-            yield unit_rows(self.read(slice(start, start + size)))
+        for block in blocks(len(self), max(1, 4 * BLOCK_NUMBERS // self.dim)):
+            yield unit_rows(self.read(block))
 
     def read(self, rows: Rows) -> NDArray[np.floating]:
         """Read P vectors, (P, ``dim``), multiplied by the columns' weights.
@@ -471,10 +469,8 @@ def shard_parts(
 
 def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
     """Return a side's references in order, one per shard, or raise ValueError."""
-    ordered = sorted(
-        (reference for reference in references if reference.shard.side == side),
-        key=lambda reference: reference.shard.index,
-    )
+    ordered = [reference for reference in references if reference.shard.side == side]
+    ordered.sort(key=lambda reference: reference.shard.index)
     expected = ordered[0].shard.corpus.facts["shards"] if ordered else 1
     check_complete([reference.shard.index for reference in ordered], expected, f"{side} shards")
     return ordered

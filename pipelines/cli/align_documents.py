@@ -146,7 +146,10 @@ def _alignments(
             for document, side_encoder in zip(documents, encoders, strict=True)
         )
         beads = _beads(align(source, target), documents)
-        yield from _json_lines(beads, documents, names) if is_json else _lines(beads)
+        if is_json:
+            yield from _json_lines(beads, documents, names)
+        else:
+            yield from (f"{source}:{target}:{cost:.6f}\n" for source, target, cost in beads)
 
 
 def _beads(alignment: Alignment, documents: Sequence[Sentences]) -> Iterator[Bead]:
@@ -161,11 +164,6 @@ def _beads(alignment: Alignment, documents: Sequence[Sentences]) -> Iterator[Bea
         yield source, target, cost
     yield from (([line], [], 0.0) for line in empty[0])
     yield from (([], [line], 0.0) for line in empty[1])
-
-
-def _lines(beads: Iterator[Bead]) -> Iterator[str]:
-    for source, target, cost in beads:
-        yield f"{source}:{target}:{cost:.6f}\n"
 
 
 def _json_lines(

@@ -259,10 +259,8 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, is_rating: bool = Fa
 
 
 def _filters(text: str) -> tuple[str, ...]:
-    filters = chain.from_iterable(
-        choices.FILTER_SETS.get(name, (name,)) for name in parse_names(text)
-    )
-    return tuple(dict.fromkeys(filters))
+    sets = (choices.FILTER_SETS.get(name, (name,)) for name in parse_names(text))
+    return tuple(dict.fromkeys(chain.from_iterable(sets)))
 
 
 def _document_pairs(text: str) -> Place | str:

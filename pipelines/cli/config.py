@@ -93,34 +93,28 @@ def _arguments(
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    return {_name(action): action for action in parser._actions if action.dest not in _NOT_STORED}
-
-
-def _name(action: argparse.Action) -> str:
-    return _long(action).lstrip("-") if action.option_strings else action.dest
+    actions = (action for action in parser._actions if action.dest not in _NOT_STORED)
+    return {_long(action).lstrip("-"): action for action in actions}
 
 
 def _long(action: argparse.Action) -> str:
-    return max(action.option_strings, key=len)
+    return max(action.option_strings, key=len, default=action.dest)
 
 
 def config_of(args: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
     """Return the options of ``set_options`` as TOML text, one per line."""
-    return "".join(
-        f"{name} = {_toml(value)}\n" for name, value in set_options(args, parser).items()
-    )
+    values = set_options(args, parser)
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in values.items())
 
 
 def set_options(args: argparse.Namespace, parser: argparse.ArgumentParser) -> dict[str, Any]:
     """Return arguments with a TOML key, neither empty nor default, by key."""
-    values, seen = {}, set()
+    values: dict[str, tuple[str, Any]] = {}
     for name, action in _actions(parser).items():
         value = getattr(args, action.dest, None)
-        if value == action.default or value in (None, (), []) or action.dest in seen:
-            continue
-        seen.add(action.dest)
-        values[name] = value
-    return values
+        if value not in (action.default, None, (), []):
+            values.setdefault(action.dest, (name, value))
+    return dict(values.values())
 
 
 def _toml(value: object) -> str:

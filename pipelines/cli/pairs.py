@@ -66,14 +66,12 @@ def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
             args.input_format, args.src_format, args.tgt_format = "lines", None, None
         if args.repair and args.order == BY_SCORE:
             write_texts(given, folder / ORIGINALS_FILE)
-        if args.order == BY_SCORE:
-            yield lambda work_dir: None
-            return
 
         def write(work_dir: Place) -> None:
-            lines = ordered_lines(pairs, open_artefact(WorkFolder(work_dir).ordered))
-            with _output_file(args) as file:
-                write_lines(file, pairs.header, lines, add_texts=args.repair)
+            if args.order == AS_INPUT:
+                lines = ordered_lines(pairs, open_artefact(WorkFolder(work_dir).ordered))
+                with _output_file(args) as file:
+                    write_lines(file, pairs.header, lines, add_texts=args.repair)
 
         yield write
 

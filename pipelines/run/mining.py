@@ -58,10 +58,10 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
     Raises:
         ValueError: As in ``mine_corpus``, whose other exceptions are also raised.
     """
-    if job.whole.encoder == encoder.BEST:
-        job = job.with_options(encoder=encoder.best_encoder())
-    options = job.whole
-    run = RunContext(job.with_options(workers=_limit(options.workers)), monitor or Monitor())
+    run, options = RunContext(job, monitor or Monitor()), job.whole
+    if options.encoder == encoder.BEST:
+        run = run.with_options(encoder=encoder.best_encoder())
+    run = run.with_options(workers=_limit(options.workers))
     if options.source.embeddings is None:
         threading.Thread(target=identifier, daemon=True).start()  # loads along with the encoder
         run = run.with_options(precision=run.encoder().precision)
@@ -95,9 +95,8 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
 
 def _limit(workers: int) -> int:
     if workers > (cores := usable_cores()):
-        logger.warning(
-            "--workers %d exceeds the %d available cores; using %d", workers, cores, cores
-        )
+        line = "--workers %d exceeds the %d available cores; using %d"
+        logger.warning(line, workers, cores, cores)
     return min(workers, cores)
 
 

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, compress, islice
-from typing import TypeAlias
 
 import numpy as np
 
@@ -15,13 +14,7 @@ from eval.output import signature
 from miner.arrays import FloatArray, Mask
 from miner.choices import LINES, TEXTS
 from miner.filters import Suspects, check_filter_languages, reasons
-from miner.judge.features import (
-    PAIRS_PER_THREAD,
-    RunStatistics,
-    Texts,
-    compute_features,
-    read_texts,
-)
+from miner.judge.features import PAIRS_PER_THREAD, RunStatistics, Texts, compute_features
 from miner.judge.model import bundled_judge
 from miner.judge.prior import LIKELY
 from miner.languages import language_shares
@@ -34,6 +27,7 @@ from miner.storage.writers import on_a_line
 from miner.threads import prefetch, thread_count
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions, job_of
+from pipelines.stages.judge import BothTexts, read_words
 from pipelines.stages.ordered import NOT_KEPT, SAME_TEXT, RatedLine
 from pipelines.stages.reading.language import language_warnings
 from pipelines.stages.summary import removal_fields
@@ -41,8 +35,6 @@ from pipelines.stages.summary import removal_fields
 logger = logging.getLogger(__name__)
 
 FIRST_LINES = 10_000
-
-BothTexts: TypeAlias = tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,25 +56,21 @@ class TextRater:
         CorpusError says that no line is a pair, ValueError that a language lacks a filter or words.
         """
         run = _with_languages(options, first, name)
-        source, target = _usable_texts(run, first)[0]
-        source, target = _take(source, target, ~same_texts(source, target))
-        texts = _read(run, source, target)
+        both_texts = _usable_texts(run, first)[0]
+        both_texts = _take(both_texts, ~same_texts(*both_texts))
+        texts = read_words(run, both_texts, is_given=True)
         statistics = RunStatistics.of(texts, is_given=True)
-        best = _take(source, target, _judged(texts, statistics)[1] >= LIKELY)
+        best = _take(both_texts, _judged(texts, statistics)[1] >= LIKELY)
         typical = Suspects.of(*best, languages=run.languages)
         return cls(run=run, statistics=statistics, typical=typical)
 
     def rate(self, pairs: Sequence[FilePair]) -> list[RatedLine]:
         """Rate lines, in their order."""
-        (source, target), problems = _usable_texts(self.run, pairs)
-        texts = _read(self.run, source, target)
+        both_texts, problems = _usable_texts(self.run, pairs)
+        texts = read_words(self.run, both_texts, is_given=True)
         scores, probabilities = _judged(texts, self.statistics)
-        rated = zip(
-            scores.tolist(),
-            probabilities.tolist(),
-            self._reasons(source, target, scores > self.run.options.threshold),
-            strict=True,
-        )
+        why = self._reasons(both_texts, scores > self.run.options.threshold)
+        rated = zip(scores.tolist(), probabilities.tolist(), why, strict=True)
         nothing = np.nan, np.nan
         return [
             RatedLine(pair, *nothing, problem) if problem else RatedLine(pair, *next(rated))
@@ -109,12 +97,12 @@ class TextRater:
             kept="all" if options.threshold == -np.inf else f"threshold-{options.threshold}",
         )
 
-    def _reasons(self, source: list[str], target: list[str], kept: Mask) -> list[str]:
+    def _reasons(self, both_texts: BothTexts, kept: Mask) -> list[str]:
         why = np.where(kept, "", NOT_KEPT).astype(object)
         if not self.run.options.keep_identical:
-            why[same_texts(source, target)] = SAME_TEXT
+            why[same_texts(*both_texts)] = SAME_TEXT
         rest = why == ""
-        source, target = _take(source, target, rest)
+        source, target = _take(both_texts, rest)
         suspects = replace(self.typical, source=source, target=target)
         why[rest] = reasons(suspects, self.run.options.filters)
         return why.tolist()
@@ -152,13 +140,9 @@ def _judged(texts: Texts, statistics: RunStatistics) -> tuple[FloatArray, FloatA
     return scores, judge.probabilities([scores]).predict(scores)
 
 
-def _read(run: RunContext, source: list[str], target: list[str]) -> Texts:
-    makers, languages = run.word_encoders(), run.languages
-    return read_texts(makers, source, target, languages=languages, is_given=True)
-
-
-def _take(source: list[str], target: list[str], mask: Mask) -> BothTexts:
-    return [*compress(source, mask)], [*compress(target, mask)]
+def _take(both_texts: BothTexts, mask: Mask) -> BothTexts:
+    source, target = ([*compress(texts, mask)] for texts in both_texts)
+    return source, target
 
 
 def _usable_texts(run: RunContext, pairs: Sequence[FilePair]) -> tuple[BothTexts, list[str]]:

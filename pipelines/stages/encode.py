@@ -1,8 +1,4 @@
-"""Encode a shard's sentences as sealed vectors, or read them from a file.
-
-Batches of half a second or longer are sealed, so that a stopped run resumes after them. A sentence
-for which the encoder fails is rejected. All pairs of a corpus share its vectors.
-"""
+"""Encode a shard's sentences as sealed vectors, or read them from a file."""
 
 import logging
 import time
@@ -103,7 +99,8 @@ def count_dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
 def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     """Encode a shard, or read its vectors from ``embeddings``, and save them.
 
-    Vectors that are zero or not finite are dropped. The fact ``dropped`` counts them by reason.
+    Slow batches are sealed, so that a stopped run resumes after them. Vectors that are zero or not
+    finite, as after an encoder's failure, are dropped. The fact ``dropped`` counts them by reason.
     Encoded vectors are stored as float16, precomputed vectors in their own type. Vectors of a
     joined encoder are stored without weights. The fact ``parts`` has the dimensions of each part by
     name. ValueError says that the encoder lacks the language, or precomputed vectors are invalid.

@@ -1,7 +1,4 @@
-"""Export the pairs with their sentences, best pairs first.
-
-One pass over both corpora completes as many pairs as fit into memory.
-"""
+"""Export the pairs with their sentences, best pairs first."""
 
 import itertools
 import sys
@@ -9,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -76,9 +74,10 @@ def _replace_by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
     lines = lines_of(pairs, *(table[f"{side}_row"].to_numpy() for side in SIDES))
     for side in SIDES:
         columns = _columns_by_line(chosen.of_side(side)[0].shard, table, side, lines)
-        for name, column in columns.items():
-            position = table.schema.get_field_index(f"{side}_{name}")
-            table = table.set_column(position, f"{side}_{name}", column)
+        for name, values in columns.items():
+            position = table.schema.get_field_index(name)
+            column = pa.array(values, table.schema.field(name).type)
+            table = table.set_column(position, name, column)
     return table
 
 
@@ -106,7 +105,7 @@ def _add_unmatched(run: RunContext, table: pa.Table) -> pa.Table:
 
 def _columns_by_line(
     shard: Shard, table: pa.Table, side: str, lines: IntArray
-) -> Mapping[str, pa.Array]:
+) -> Mapping[str, list[Any]]:
     rows, ids, docs = (table[f"{side}_{name}"].to_pylist() for name in ("row", "id", "doc"))
     copies = table[f"{side}_duplicates"].to_pylist()
     moved = np.flatnonzero(lines != table[f"{side}_row"].to_numpy())
@@ -117,10 +116,7 @@ def _columns_by_line(
         copies[i] = [ids[i], *(name for name in copies[i] if name != names[line])]
         rows[i], ids[i], docs[i] = line, names[line], ""
     columns = {"row": rows, "id": ids, "doc": docs, "duplicates": copies}
-    return {
-        name: pa.array(values, table.schema.field(f"{side}_{name}").type)
-        for name, values in columns.items()
-    }
+    return {f"{side}_{name}": values for name, values in columns.items()}
 
 
 def pair_meter(
@@ -142,6 +138,7 @@ def completed_pairs(
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
     by default all. For both sides, columns such as ``source_id`` are added: ``id``, ``doc``,
     ``text`` and ``duplicates`` or, with merged sentences, ``rows``, ``ids``, ``doc`` and ``text``.
+    One pass over both corpora completes as many pairs as fit into memory.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (

@@ -1,19 +1,14 @@
-"""Rate line i of both corpora as a pair, for ``adit rate``.
+"""Rate line i of both corpora as a pair, for ``adit rate``."""
 
-Neighbourhoods are of distinct sentences, as in mining. The first of equal sentences represents all,
-and a duplicate pair is scored once. ``lines.npy`` is the array of ``distinct_pairs``.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from miner.arrays import Direction, IntArray, Matrix
+from miner.arrays import IntArray, Matrix, Pairs
 from miner.given import NO_SENTENCE, distinct_pairs, given_pairs
 from miner.knn.core.rescore import rescore
-from miner.score_ranges import sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import DUPLICATES, LINES, SIDES
 from miner.threads import blocks
@@ -42,8 +37,10 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
 def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score the pairs of line i of both sides by margin, and save them.
 
-    Pairs above the margin threshold are saved, best first, and duplicate pairs once. ValueError
-    says that the sides have different numbers of lines, or that a shard is missing or repeated.
+    Neighbourhoods are of distinct sentences, as in mining. Pairs above the margin threshold are
+    saved, best first, and duplicate pairs once. ``lines.npy`` is the array of ``distinct_pairs``.
+    ValueError says that the sides have different numbers of lines, or that a shard is missing or
+    repeated.
     """
     sources, targets = collect_sides(shards).values()
     sides, options = [*sources, *targets], run.options
@@ -62,14 +59,15 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
         base = SideVectors([shard.embedded for shard in targets])
         pairs, usable = distinct_pairs(rows_of_lines(sources), rows_of_lines(targets))
         target_rows = np.concatenate([shard.embedded.row_ids() for shard in targets])
-        count, files = pairs.shape[1], []
-        with run.monitor.stage("rate", count, "pairs") as meter, draft.scratch() as scratch:
-            for number, shard in enumerate(sources):
+        count = pairs.shape[1]
+
+        def scored() -> Iterator[Pairs]:
+            for shard in sources:
                 rows = shard.embedded.row_ids()
                 ends = np.searchsorted(pairs[0], [rows[0], rows[-1] + 1]) if len(rows) else (0, 0)
                 source, target = pairs[:2, slice(*ends)]
                 positions = np.searchsorted(rows, source), np.searchsorted(target_rows, target)
-                scored = given_pairs(
+                yield given_pairs(
                     source,
                     target,
                     _cosines(SideVectors([shard.embedded]), base, *positions),
@@ -77,9 +75,10 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
                     lists_of(run, targets, target),
                     margin=options.margin,
                 )
-                files.append(sort_pairs(scratch / f"{number:05d}.npy", scored, Direction.BOTH))
                 meter.advance(len(source))
-            kept = write_sorted(draft, files, options)
+
+        with run.monitor.stage("rate", count, "pairs") as meter:
+            kept = write_sorted(draft, scored(), options)
         draft.array(LINES, pairs)
         read = corpora[0].facts["read"]
         lines = {"read": read, "unusable": read - usable, "repeated": usable - count}

@@ -1,11 +1,7 @@
-"""Score the chosen pairs with the judge, and estimate their probabilities.
-
-Run statistics, which normalise features, are computed first. Pairs are scored in batches.
-Probabilities follow from all scores and from leave-one-out pairs (``miner.judge.prior``).
-"""
+"""Score the chosen pairs with the judge, and estimate their probabilities."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from itertools import compress
 from typing import Any, TypeAlias
@@ -46,13 +42,13 @@ from miner.storage.layout import (
     SOURCE,
     TARGET,
 )
-from miner.storage.pair_tables import numbers_schema, pairs_of, table_of
+from miner.storage.pair_tables import numbers_schema, pairs_of
 from miner.threads import even_blocks, use_all_threads
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
 from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_complete
 from pipelines.stages.export import EXPORT_ROWS, completed_pairs, texts_of
-from pipelines.stages.select import range_pairs
+from pipelines.stages.select import range_pairs, write_in_order
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +97,8 @@ def _decided_score(run: RunContext, prefix: str) -> str:
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
-    These are of the best pairs by margin. Without the judge or pairs, there is one empty batch.
+    These normalise features, and are of the best pairs by margin. Without the judge or pairs, there
+    is one empty batch.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
@@ -111,11 +108,10 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
         if not rows:
             return {}
         lists = (shard.load(run.options.scopes[-1]) for shard in chosen.shards)
-        best = _read(run, chosen, *_best_texts(run, chosen, rows))
-        usual = RunStatistics.of(
-            best, mean_spacing(lists), makers=run.word_encoders(), is_given=_is_given(chosen)
-        )
-        return asdict(usual)
+        is_given = _is_given(chosen)
+        best = read_words(run, _best_texts(run, chosen, rows), is_given=is_given)
+        spacing, makers = mean_spacing(lists), run.word_encoders()
+        return asdict(RunStatistics.of(best, spacing, makers=makers, is_given=is_given))
 
     with use_all_threads():
         key = _scores_key(run, chosen, "usual of texts")
@@ -151,6 +147,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     if batch.usual is None:
         return batch
     rows, usual, chosen = batch.rows, batch.usual.facts, batch.chosen
+    is_given = _is_given(chosen)
     key = _scores_key(run, chosen, "score apart", rows=[rows.start, rows.stop], usual=usual)
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -162,7 +159,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
                 numbers.append(table.select(numbers[0].schema.names))
                 both_texts = _texts_in(table)
                 same.append(same_texts(*both_texts))
-                texts = _read(run, chosen, *both_texts, meter.advance)
+                texts = read_words(run, both_texts, is_given=is_given, progress=meter.advance)
                 # Merged sentences are in no list of neighbours.
                 neighbourhoods = None if chosen.merges else NeighbourhoodStats.of(pairs_of(table))
                 features = compute_features(texts, neighbourhoods, RunStatistics(**usual))
@@ -208,27 +205,23 @@ def _texts_in(table: pa.Table) -> BothTexts:
     return source, target
 
 
-def _read(
+def read_words(
     run: RunContext,
-    chosen: ChosenPairs,
-    source: list[str],
-    target: list[str],
+    texts: BothTexts,
+    *,
+    is_given: bool,
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    return read_texts(
-        run.word_encoders(),
-        source,
-        target,
-        languages=run.languages,
-        is_given=_is_given(chosen),
-        progress=progress,
-    )
+    """Call ``read_texts`` with the word encoders and languages of a run."""
+    makers, languages = run.word_encoders(), run.languages
+    return read_texts(makers, *texts, languages=languages, is_given=is_given, progress=progress)
 
 
 def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
     """Compute the probability of each pair, and save all pairs, best first.
 
-    Probabilities come from pairs whose sides differ. Identical pairs are in a separate file unless
+    Probabilities come from pairs whose sides differ, and from leave-one-out pairs
+    (``miner.judge.prior``). Identical pairs are in a separate file unless
     ``options.keep_identical``. Without the judge's scores, the chosen pairs are returned.
     ValueError says that a batch is missing or repeated.
     """
@@ -274,13 +267,12 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
 def _write_judged(
     run: RunContext, draft: Draft, name: str, files: Sequence[SortedPairsFile], model: Probabilities
 ) -> int:
-    count, schema = 0, numbers_schema(judged=True)
-    with draft.file(name) as path, pq.ParquetWriter(path, schema) as writer:
+    def judged() -> Iterator[JudgedPairs]:
         for part in merge_in_ranges(files, size=range_pairs(run.options)):
             assert isinstance(part, JudgedPairs)
-            writer.write_table(table_of(replace(part, probability=model.predict(part.score))))
-            count += len(part)
-    return count
+            yield replace(part, probability=model.predict(part.score))
+
+    return write_in_order(draft, name, judged(), judged=True)
 
 
 def _probabilities(
@@ -327,7 +319,7 @@ def _leave_one_out_scores(
         texts_of([shard.embedded.shard for shard in chosen.of_side(side)], rows)
         for side, rows in ((SOURCE, source), (TARGET, target))
     )
-    texts = _read(run, chosen, source_texts, target_texts)
+    texts = read_words(run, (source_texts, target_texts), is_given=_is_given(chosen))
     features = compute_features(texts, NeighbourhoodStats(*neighbourhood), usual)
     scores = _judge(chosen).scores(features)
     return scores[~same_texts(source_texts, target_texts)]  # copies are not written
@@ -340,7 +332,7 @@ def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray)
     """
     parts = []
     for shard in shards:
-        mask, positions = _locate_rows(shard, rows)
+        mask, positions = locate_rows(shard.embedded.row_ids(), rows)
         parts.append((mask, shard.load(run.options.scopes[0]).take(positions)))
     neighbours = Neighbours.empty(len(rows), max(part.ids.shape[1] for _, part in parts))
     for mask, part in parts:
@@ -354,13 +346,13 @@ def _neighbourhood_means(
 ) -> FloatArray:
     means = np.zeros(rows.shape)
     for shard in shards:
-        mask, positions = _locate_rows(shard, rows)
+        mask, positions = locate_rows(shard.embedded.row_ids(), rows)
         means[mask] = shard.load(run.options.scopes[-1]).take(positions).means()
     return means
 
 
-def _locate_rows(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray]:
-    ids = shard.embedded.row_ids()
+def locate_rows(ids: IntArray, rows: IntArray) -> tuple[Mask, IntArray]:
+    """Return which ``rows`` are in the ascending ``ids``, and their positions."""
     positions = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
     mask = ids[positions] == rows if len(ids) else np.zeros(rows.shape, dtype=np.bool_)
     return mask, positions[mask]
@@ -373,8 +365,6 @@ def _best_margins(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
     best = np.full(len(distinct), -np.inf)
     with pq.ParquetFile(chosen.pairs.file(PAIRS)) as file:
         for batch in file.iter_batches(columns=[f"{side}_row", "score"]):
-            mined = batch[f"{side}_row"].to_numpy()
-            positions = np.minimum(np.searchsorted(distinct, mined), len(distinct) - 1)
-            hits = distinct[positions] == mined
-            np.maximum.at(best, positions[hits], batch["score"].to_numpy()[hits])
+            mask, positions = locate_rows(distinct, batch[f"{side}_row"].to_numpy())
+            np.maximum.at(best, positions, batch["score"].to_numpy()[mask])
     return best[inverse].reshape(rows.shape)

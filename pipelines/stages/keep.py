@@ -1,7 +1,4 @@
-"""Filter pairs, remove near-copies, and keep the pairs that are written.
-
-A stage that the options do not need returns the pairs unchanged.
-"""
+"""Filter pairs, remove near-copies, and keep the pairs that are written."""
 
 import math
 from collections import Counter

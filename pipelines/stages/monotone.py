@@ -1,9 +1,6 @@
-"""Align paired documents in order, and score their beads as pairs.
+"""Align paired documents in order, and score their beads as pairs."""
 
-Whole documents are aligned. Beads are scored by the margins of their sentences' neighbours.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,7 +13,6 @@ from encoder.words import WordEncoder
 from miner.arrays import Direction, FloatArray, IntArray, Pairs
 from miner.margin import margin_scores
 from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
-from miner.score_ranges import SortedPairsFile, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import BEADS, MERGES, ROWS, SIDES
 from miner.storage.pair_tables import MERGE_FIELDS
@@ -30,6 +26,7 @@ from pipelines.references import (
     check_complete,
     collect_sides,
 )
+from pipelines.stages.judge import locate_rows
 from pipelines.stages.reading.documents import one_to_one_pairs, positions_by_value
 from pipelines.stages.select import write_sorted
 
@@ -161,11 +158,10 @@ class _NeighbourhoodMeans:
 
     def of_beads(self, beads: pa.ChunkedArray) -> FloatArray:
         rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
-        positions = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
-        hits = self._rows[positions] == rows
-        bead = np.repeat(np.arange(len(sizes)), sizes)
-        sums = np.bincount(bead, np.where(hits, self._means[positions], 0), minlength=len(sizes))
-        counts = np.bincount(bead, hits, minlength=len(sizes))
+        mask, positions = locate_rows(self._rows, rows)
+        bead = np.repeat(np.arange(len(sizes)), sizes)[mask]
+        sums = np.bincount(bead, self._means[positions], minlength=len(sizes))
+        counts = np.bincount(bead, minlength=len(sizes))
         return np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
 
 
@@ -192,21 +188,19 @@ def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs
 
     def write(draft: Draft) -> Mapping[str, Any]:
         means = [_NeighbourhoodMeans(shards, side, scope) for side in SIDES]
-        files: list[SortedPairsFile] = []
         beads = 0
-        with (
-            draft.scratch() as scratch,
-            draft.file(MERGES) as path,
-            pq.ParquetWriter(path, MERGE_FIELDS) as merges,
-        ):
+
+        def scored() -> Iterator[Pairs]:
+            nonlocal beads
             for part in aligned:
                 table = pq.read_table(part.file(BEADS))
-                scored = _score_beads(table, means, options.margin)
-                files.append(sort_pairs(scratch / f"{len(files):05d}.npy", scored, Direction.BOTH))
                 for side in SIDES:
                     merges.write_table(_merges(table[f"{side}_rows"], side))
                 beads += len(table)
-            pairs = write_sorted(draft, files, options)
+                yield _score_beads(table, means, options.margin)
+
+        with draft.file(MERGES) as path, pq.ParquetWriter(path, MERGE_FIELDS) as merges:
+            pairs = write_sorted(draft, scored(), options)
         return {"candidates": beads, "pairs": pairs}
 
     pairs = produce(run.folder.pairs, key=key, write=write)

@@ -1,7 +1,4 @@
-"""Pair the documents of both sides that are translations of each other.
-
-Documents are summed per shard, then all are paired at once. A document may span several shards.
-"""
+"""Pair the documents of both sides that are translations of each other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +20,8 @@ from pipelines.stages.reading.documents import rows_by_document
 class ShardedDocuments:
     """The documents of a side in shards, in the order of first sentences.
 
-    The argument ``sums`` has the artefacts that ``sum_documents`` saved, one per shard in order.
+    A document may span several shards. The argument ``sums`` has the artefacts that
+    ``sum_documents`` saved, one per shard in order.
 
     Attributes:
         names: Name of each of the d documents.

@@ -1,6 +1,6 @@
 """Score all candidate pairs, and select pairs among them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow.parquet as pq
 
 from miner import score_ranges
-from miner.arrays import Direction
+from miner.arrays import Direction, Pairs
 from miner.score_ranges import BestPairs, RowNeighbours, best_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, ROWS
@@ -48,16 +48,26 @@ def range_pairs(options: MiningOptions) -> int:
     return max(minimum, min(maximum, spare_bytes(options) // score_ranges.RANGE_BYTES))
 
 
-def write_sorted(
-    draft: Draft, files: Sequence[score_ranges.SortedPairsFile], options: MiningOptions
-) -> int:
-    """Write the pairs above the margin threshold to a draft, best first.
+def write_sorted(draft: Draft, parts: Iterable[Pairs], options: MiningOptions) -> int:
+    """Write all pairs above the margin threshold to a draft, best first.
 
     The file is ``PAIRS``. The number of written pairs is returned.
     """
-    count, size, threshold = 0, range_pairs(options), options.margin_threshold
-    with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema()) as writer:
-        for part in score_ranges.merge_in_ranges(files, size=size, threshold=threshold):
+    with draft.scratch() as scratch:
+        files = [
+            score_ranges.sort_pairs(scratch / f"{number:05d}.npy", pairs, Direction.BOTH)
+            for number, pairs in enumerate(parts)
+        ]
+        size, threshold = range_pairs(options), options.margin_threshold
+        ordered = score_ranges.merge_in_ranges(files, size=size, threshold=threshold)
+        return write_in_order(draft, PAIRS, ordered)
+
+
+def write_in_order(draft: Draft, name: str, parts: Iterable[Pairs], *, judged: bool = False) -> int:
+    """Write pairs to the file ``name`` of a draft, and return their number."""
+    count = 0
+    with draft.file(name) as path, pq.ParquetWriter(path, numbers_schema(judged=judged)) as writer:
+        for part in parts:
             writer.write_table(table_of(part))
             count += len(part)
     return count
@@ -66,13 +76,11 @@ def write_sorted(
 def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapping[str, Any]:
     options = run.options
     files: list[score_ranges.SortedPairsFile] = []
-    candidates = pairs = 0
+    candidates = 0
     with (
         use_all_threads(),
         run.monitor.stage("select", None, "candidates") as meter,
         draft.scratch() as scratch,
-        draft.file(PAIRS) as path,
-        pq.ParquetWriter(path, numbers_schema()) as writer,
     ):
 
         def numbered_parts() -> Iterator[tuple[Path, BestPairs]]:
@@ -87,14 +95,13 @@ def _select(run: RunContext, sources: Side, targets: Side, draft: Draft) -> Mapp
             files.append(score_ranges.sort_pairs(path, best.pairs, best.side))
 
         run_in_threads(sort, numbered_parts())
-        for chosen in score_ranges.select_in_ranges(
+        chosen = score_ranges.select_in_ranges(
             files,  # in any order: pairs are sorted
             size=range_pairs(options),
             retrieval=options.retrieval,
             threshold=options.margin_threshold,
-        ):
-            writer.write_table(table_of(chosen))
-            pairs += len(chosen)
+        )
+        pairs = write_in_order(draft, PAIRS, chosen)
     return {"candidates": candidates, "pairs": pairs}
 
 

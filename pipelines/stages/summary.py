@@ -124,9 +124,10 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     if summary["source"].get("columns"):
         lines.append(f"encoder: {summary['options']['encoder']}")
     if docs := summary.get("documents"):
+        lowest = math.floor(100 * docs["lowest"]) / 100
         lines.append(
             f"documents: {counted(docs['pairs'], 'pairs')} of {docs['source']:,} source and "
-            f"{docs['target']:,} target documents, lowest score {_round_down(docs['lowest'])}"
+            f"{docs['target']:,} target documents, lowest score {lowest:.2f}"
             + (UNPAIRED if 2 * docs["pairs"] < min(docs["source"], docs["target"]) else "")
         )
     if lines_read := summary.get("lines"):
@@ -146,10 +147,6 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     lines.append(f"signature: {summary['signature']}")
     lines.append(_costs(seconds, peak_bytes))
     return "\n".join(lines)
-
-
-def _round_down(score: float) -> str:
-    return f"{math.floor(100 * score) / 100:.2f}"
 
 
 def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:

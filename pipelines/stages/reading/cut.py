@@ -1,7 +1,4 @@
-"""Cut a side into shards, evenly or as in a run of a smaller corpus.
-
-No result depends on the cut. The shards of a corpus that only grew at its end stay valid.
-"""
+"""Cut a side into shards, evenly or as in a run of a smaller corpus."""
 
 import hashlib
 import json
@@ -23,8 +20,9 @@ def shard_sizes(
 ) -> Iterator[int]:
     """Yield the maximum number of sentences of each shard, without end.
 
-    If ``files`` only grew since a run with the same options, the numbers begin as in that run.
-    ``count_kept`` counts the side's sentences, and is called only if the cut depends on it.
+    If ``files`` only grew since a run with the same options, the numbers begin as in that run, so
+    that its shards stay valid. No result depends on the numbers. ``count_kept`` counts the side's
+    sentences, and is called only if the cut depends on it.
     """
     options, maximum = run.options, run.options.rows_per_shard
     if earlier := _cut_before(run, side, files):

@@ -95,10 +95,9 @@ def _decide_encoders(run: RunContext) -> RunContext:
             pair = "-".join(language or "unknown" for language in languages)
             logger.info("%sskipping %s, which does not cover %s", prefix, skipped, pair)
     for name, side in run.job.corpora:
-        options = parts.get(name, run.for_part(name).options)
-        parts[name] = replace(
-            options, encoder=joined.union_spec(users[run.for_part(name).folder.corpus(side)])
-        )
+        part = run.for_part(name)
+        spec = joined.union_spec(users[part.folder.corpus(side)])
+        parts[name] = replace(parts.get(name, part.options), encoder=spec)
     return run.with_part_options(parts)
 
 
@@ -129,9 +128,8 @@ def only_language(options: MiningOptions, side: str) -> str | None:
     corpus = options.side(side)
     language = corpus.effective_language
     is_same = options.source.effective_language == options.target.effective_language
-    if language is None or corpus.embeddings is not None:
-        return None
-    if is_same and options.source.path != options.target.path:
+    is_ambiguous = is_same and options.source.path != options.target.path
+    if language is None or corpus.embeddings is not None or is_ambiguous:
         return None
     return known_label(language)
 
@@ -212,17 +210,13 @@ def language_warnings(options: MiningOptions, side: str) -> list[str]:
         main = main_language(shares)
         detected = f"{shares[main]:.0%} of a sample is {main}" if main else mixed
         lines.append(f"{name}: given as {tag}, but {detected}; check the language or the file")
-    coverage = find_coverage(coverages, language)
+    coverage, problem = find_coverage(coverages, language), ""
     if coverage is None:
-        lines.append(
-            f"{name}: {options.encoder} does not cover {language}, so few pairs will be correct"
-            + _laser_hint(language)
-        )
+        problem = f"does not cover {language}, so few pairs will be correct"
     elif coverage.quality == "weak":
-        lines.append(
-            f"{name}: {options.encoder} is weak in {language}, with a search error of about "
-            f"{coverage.error:.0%}" + _laser_hint(language)
-        )
+        problem = f"is weak in {language}, with a search error of about {coverage.error:.0%}"
+    if problem:
+        lines.append(f"{name}: {options.encoder} {problem}{_laser_hint(language)}")
     return lines
 
 

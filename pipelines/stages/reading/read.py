@@ -1,7 +1,4 @@
-"""Read a corpus into shards of unique sentences, and count all records.
-
-``rejected/SIDE.parquet`` lists the records that reading and encoding reject.
-"""
+"""Read a corpus into shards of unique sentences, and count all records."""
 
 import hashlib
 import json
@@ -212,7 +209,7 @@ def _add_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int])
 
 
 def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
-    """Write or replace the rejected records of each side in ``rejected/``.
+    """Write each side's rejected records to ``rejected/SIDE.parquet``.
 
     They are the records that reading rejected, and sentences without a vector.
 

@@ -1,7 +1,4 @@
-"""Split files of documents into sentences, in groups for all workers.
-
-A large file is a group, and small files share one. A killed run resumes after the sealed parts.
-"""
+"""Split files of documents into sentences, in groups for all workers."""
 
 import logging
 from collections import Counter, deque
@@ -13,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from miner.storage.artefacts import Artefact, Draft, content_key, find, open_artefact, produce
 from miner.storage.corpus.entities import unescape_records
@@ -59,7 +55,8 @@ class DocumentFiles:
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     """Divide the files of the side "source" or "target" into groups, in order.
 
-    A side without raw documents is one group without files. ``document_files`` raises its errors.
+    A large file is a group, and small files share one. A side without raw documents is one group
+    without files. ``document_files`` raises its errors.
     """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
@@ -83,7 +80,8 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
 def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
     """Split a group's documents, save the sentences, and return the group.
 
-    The artefact is ``split/SIDE/NNNNN``, none without files. Errors are of ``find_documents``.
+    The artefact is ``split/SIDE/NNNNN``, none without files. A killed run resumes after its sealed
+    parts. Errors are of ``find_documents``.
     """
     if group.files:
         _split(run, group)
@@ -122,7 +120,9 @@ class SplitCorpus:
         self.starts.clear()
         row = 0
         for first_file, batch in self._batches():
-            self._begin_files(first_file + batch["file"].to_numpy(), row)
+            numbers = first_file + batch["file"].to_numpy()
+            for number, position in zip(*np.unique(numbers, return_index=True), strict=True):
+                self.starts += [row + int(position)] * (int(number) + 1 - len(self.starts))
             yield table_records(batch, row)
             row += len(batch)
         self.starts += [row] * (len(self.names) - len(self.starts))
@@ -162,10 +162,6 @@ class SplitCorpus:
                 "%s: %s with the name of an earlier document; each got a number, such as %s (2)",
                 *(self._path, counted(len(repeated), "documents"), repeated[0]),
             )
-
-    def _begin_files(self, numbers: NDArray[np.int64], row: int) -> None:
-        for number, position in zip(*np.unique(numbers, return_index=True), strict=True):
-            self.starts += [row + int(position)] * (int(number) + 1 - len(self.starts))
 
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:

@@ -47,16 +47,13 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[list[SearchableShard]
     collect_rejected(run, sides)
     for name, embedded in sides.items():
         _check_usable(options.side(name).path, embedded)
-    source, target = (np.empty((0, embedded[0].dim)) for embedded in sides.values())
-    check_search(source, target, k=options.k)
-    if options.k > (smallest := min(len(SideVectors(embedded)) for embedded in sides.values())):
-        logger.info(
-            "-k %d: a side has %d sentences, all neighbours of each sentence of the other side",
-            options.k,
-            smallest,
-        )
-    method = _choose_method(options, sides)
     all_shards = [*sides.values()]
+    check_search(*(np.empty((0, embedded[0].dim)) for embedded in all_shards), k=options.k)
+    rows = [len(SideVectors(embedded)) for embedded in all_shards]
+    if options.k > (smallest := min(rows)):
+        line = "-k %d: a side has %d sentences, all neighbours of each sentence of the other side"
+        logger.info(line, options.k, smallest)
+    method = _choose_method(options, rows)
     cells = _trained_cells(run, method, all_shards) if isinstance(method, CellSpec) else None
     return [
         [SearchableShard(embedded=embedded, method=method, index=cells) for embedded in side]
@@ -74,12 +71,11 @@ def _check_usable(corpus: object, shards: Shards) -> None:
         )
 
 
-def _choose_method(options: MiningOptions, sides: Mapping[str, Shards]) -> CorpusMethod:
+def _choose_method(options: MiningOptions, rows: Sequence[int]) -> CorpusMethod:
     if CORPUS not in options.scopes:
         return Exact()
     if options.method is not None:
         return options.method
-    rows = [len(SideVectors(embedded)) for embedded in sides.values()]
     method = auto_method(*rows)
     if not isinstance(method, Exact):
         logger.info("index auto: %s x %s sentences: %s", *rows, method)

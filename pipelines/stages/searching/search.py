@@ -12,8 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from numpy.typing import NDArray
-
 from miner.arrays import Neighbours
 from miner.knn.core.rescore import merge, merge_some
 from miner.knn.exact import search_documents, search_unit_rows
@@ -159,10 +157,6 @@ def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
 
     def write(draft: Draft) -> Mapping[str, Any]:
         with draft.scratch() as scratch:
-
-            def store(name: str, values: NDArray[Any]) -> None:
-                write_array(scratch / name, values)
-
             for source in tile.sources:
                 forward: list[Neighbours] = []
                 for target in tile.targets:
@@ -172,7 +166,8 @@ def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
                     parts = [to_row_ids(backward, source.embedded.row_ids())]
                     if source is not tile.sources[0]:
                         parts.insert(0, load_list(scratch.joinpath, name))
-                    save_list(store, name, merge(parts, k=k))
+                    merged = merge(parts, k=k)
+                    save_list(lambda file, array: write_array(scratch / file, array), name, merged)
                 save_list(draft.array, tile_list(source.embedded), forward[0])
             for target in tile.targets:
                 name = tile_list(target.embedded)
