@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from synthetic_corpora import Spoil, name, negation, number, sense
 from torch import Tensor
 
 from encoder import Encoder
 from encoder.training.reading import ParallelText
 from encoder.words import Words, word_encoders
-from eval.judge.synthetic_corpora import Spoil, name, negation, number, sense
 from miner.judge.facts import PARTS, whole_vectors
 from miner.judge.network import HEAVY
 from miner.numbers import with_ascii_digits

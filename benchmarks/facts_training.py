@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
+from synthetic_corpora import LISTED_GROUPS
 
 from encoder.training.reading import ParallelText
 from encoder.words import WordEncoder
-from eval.judge.synthetic_corpora import LISTED_GROUPS
 from miner.compiling import compiled
 from miner.judge.compiled import LEVEL
 from miner.judge.facts import MAX_BYTE, PARTS, whole_vectors

@@ -3,10 +3,11 @@
     python benchmarks/judge.py train-more --pairs zh-en,it-en --among train --bucc bucc-style \
         --exclude NAMES
 
-takes what ``adit train-judge`` takes. For each language pair of the comparable corpora a judge is
-trained without it, on all splits of the others, and judges its ``training`` split, by each encoder:
-F1 of the pairs with a probability of at least one half, the best F1 that a threshold could reach,
-and for ``--fdr`` 0.05 and 0.1 the share of wrong pairs and the recall, all in percent.
+takes what judge_mined.py takes, but for the output. For each language pair of the comparable
+corpora a judge is trained without it, on all splits of the others, and judges its ``training``
+split, by each encoder: F1 of the pairs with a probability of at least one half, the best F1 that a
+threshold could reach, and for ``--fdr`` 0.05 and 0.1 the share of wrong pairs and the recall, all
+in percent.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import argparse
 import sys
 
 import numpy as np
+from judge_mined import add_sources, corpora_of
+from judge_training import ENCODERS, gather, train_judge
+from synthetic_corpora import LabelledCorpora, comparable_corpora
 
 from encoder import load_encoder
-from eval.cli.judge import add_sources, corpora_of
 from eval.data.bucc import bucc_pairs
-from eval.judge.mined import Mined, mine_texts
-from eval.judge.synthetic_corpora import LabelledCorpora, comparable_corpora
-from eval.judge.training import ENCODERS, gather, train_judge
+from eval.mined import Mined, mine_texts
 from miner.judge.model import Judge
 from miner.judge.prior import LIKELY, count_kept
 

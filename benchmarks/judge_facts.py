@@ -4,7 +4,7 @@
 
 TRAIN and TRAIN_MORE are folders of parallel text with English, XX-en.tsv.xz. A language has up to
 as many pairs as QUOTA says, equally from its corpora, and more with words that are listed in
-eval/assets/contradicting-words.tsv. Takes about 15 minutes on one core, and 2 GB.
+benchmarks/contradicting-words.tsv. Takes about 15 minutes on one core, and 2 GB.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from random import Random
 
 from facts_training import choose_meanings, english_words, save_facts, sides_of, train_facts
+from synthetic_corpora import LISTED_GROUPS
 
 from encoder import load_encoder
 from encoder.training.reading import Files, ParallelText, find_parallel_text, read_parallel_text
 from encoder.words import word_encoders
-from eval.judge.synthetic_corpora import LISTED_GROUPS
 from miner.judge.facts import BUNDLED
 
 LANGUAGES = """de fr zh ru es it pt cs nl tr ja pl uk ar fi sv hu id vi he bg ro da nb el fa sr hr

@@ -21,13 +21,8 @@ from random import Random
 
 import numpy as np
 from judge_facts import LANGUAGES, choose
-
-from encoder import Encoder, load_encoder
-from encoder.training.reading import find_parallel_text
-from encoder.words import word_encoders
-from eval.data.bucc import bucc_pairs, bucc_splits
-from eval.data.languages import encoders_of_languages
-from eval.judge.synthetic_corpora import (
+from judge_training import Examples, fit_judge
+from synthetic_corpora import (
     Spoil,
     addition,
     comparable_corpora,
@@ -36,7 +31,12 @@ from eval.judge.synthetic_corpora import (
     number,
     sense,
 )
-from eval.judge.training import Examples, fit_judge
+
+from encoder import Encoder, load_encoder
+from encoder.training.reading import find_parallel_text
+from encoder.words import word_encoders
+from eval.data.bucc import bucc_pairs, bucc_splits
+from eval.data.languages import encoders_of_languages
 from miner.judge.features import (
     SEEN,
     STATISTICS_PAIRS,

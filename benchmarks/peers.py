@@ -27,17 +27,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from judge_mined import add_sources, corpora_of
+from judge_training import gather, train_judge
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from synthetic_corpora import comparable_corpora
 
 from encoder import load_encoder
 from encoder.words import word_encoders
-from eval.cli.judge import add_sources, corpora_of
 from eval.data.bucc import bucc_pairs, bucc_splits
-from eval.judge.mined import mine_texts
-from eval.judge.synthetic_corpora import comparable_corpora
-from eval.judge.training import gather, train_judge
+from eval.mined import mine_texts
 from eval.tasks.aligned import load_aligned
 from eval.tasks.noise import make_noise
 from miner.judge.features import FEATURES, RunStatistics, compute_features, read_texts

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
-from eval.judge.mined import mine_texts
+from eval.mined import mine_texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from encoder.training.reading import ParallelText
-from eval.judge.synthetic_corpora import LISTED_GROUPS
 from miner.judge.facts import compare_facts, load_facts
 from tests.benchmark import benchmark
 from tests.miner.judge.words import Ragged
@@ -44,7 +43,7 @@ def test_meanings_are_listed_words_and_frequent_ones(monkeypatch: pytest.MonkeyP
 
 
 def test_no_word_is_twice_in_a_group() -> None:
-    for group in LISTED_GROUPS:
+    for group in facts.LISTED_GROUPS:
         words = [word for sense in group for word in sense]
         assert len(set(words)) == len(words)
 

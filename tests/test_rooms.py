@@ -31,7 +31,7 @@ NO_PACKAGE = {"tests", "benchmarks"}
 # Of these packages each part imports from those before it only.
 FLOORS = {
     "eval": (
-        *({"metrics"}, {"data"}, {"output"}, {"judge"}, {"runs", "tasks", "scoring"}),
+        *({"metrics"}, {"data"}, {"output"}, {"mined"}, {"runs", "tasks", "scoring"}),
         *({"report"}, {"cli"}),
     ),
     "pipelines": (

@@ -10,9 +10,9 @@ import numpy as np
 
 from encoder import Encoder
 from eval.data.bucc import BuccSplit, languages_of, text_key
-from eval.judge.mined import Mined, mine_texts
 from eval.metrics import bucc
 from eval.metrics.bootstrap import resample
+from eval.mined import Mined, mine_texts
 from miner.arrays import FloatArray, JudgedPairs, Pairs
 from miner.judge.prior import LIKELY
 from miner.storage.layout import SIDES

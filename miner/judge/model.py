@@ -195,8 +195,8 @@ def load_judge(path: Path = BUNDLED) -> Judge:
             learned = tuple(json.loads((file.metadata() or {}).get("features", "[]")))
         if learned not in (FEATURES, SEEN):
             raise ValueError(
-                f"judge: {path} was trained on the features of another version; retrain it with "
-                "'adit train-judge'"
+                f"judge: {path} was trained on the features of another version; install "
+                "bitext-adit again"
             )
         return Judge(**arrays, learned=learned)
     except (OSError, SafetensorError, TypeError) as error:

@@ -23,7 +23,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score mined pairs against gold pairs", "eval.cli.bucc_score:bucc_score"),
     "evaluate": ("measure an encoder on data with known answers", "eval.cli.encoder:eval_encoder"),
     "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
-    "train-judge": ("retrain the judge of mined pairs", "eval.cli.judge:train_judge"),
     "map": ("make an encoder from text without translations", "pipelines.cli.train:map_command"),
     "bootstrap": ("improve an encoder on mined pairs", "pipelines.cli.train:rounds"),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),

@@ -34,7 +34,7 @@ NOT_RUN = {
     "needs the network": r"pip |st:|laser:|adit fetch|make install",
     "needs a GPU": r"benchmarks/gpu\.py",
     "measures on data that the repository does not hold": (
-        r"benchmarks/|evaluate |eval-encoder |train-encoder |train-judge|embed-corpus "
+        r"benchmarks/|evaluate |eval-encoder |train-encoder |embed-corpus "
         r"|\b(DATA|DIR|PAIRS|TEXT)\b|nli-cad|mini-copy|m\.a\.npy|text/es\.txt|halves/|corpora/es\.txt"
     ),
     "trains for minutes, and finds nothing in less": r"adit bootstrap |--encoder second",

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from synthetic_corpora import RIGHT, UNKNOWN, LabelledCorpora
 
 from encoder import Encoder, load_encoder
-from eval.judge.mined import mine_texts
-from eval.judge.synthetic_corpora import RIGHT, UNKNOWN, LabelledCorpora
+from eval.mined import mine_texts
 from miner.arrays import FloatArray, Mask, Matrix
 from miner.judge.features import FEATURES, NEIGHBOURHOOD, SEEN
 from miner.judge.model import LEAF, Judge

@@ -9,24 +9,22 @@ import pytest
 
 from encoder import load_encoder
 from encoder.training.reading import ParallelText
-from eval.judge import synthetic_corpora, training
-from eval.judge.mined import mine_texts
-from eval.judge.synthetic_corpora import (
-    RIGHT,
-    UNKNOWN,
-    WRONG,
-    Known,
-    comparable_corpora,
-    labelled_corpora,
-    synthesise_corpora,
-)
-from eval.judge.training import Examples, examples, fit_judge, judge_of, train_judge
+from eval.mined import mine_texts
 from miner.judge.features import COLUMNS, FEATURES, SEEN
 from miner.judge.model import LEAF, load_judge
 from miner.judge.prior import count_scores, fit_peak
+from tests.benchmark import benchmark
 from tests.encoder.training.language import write_pairs
 
-SAMPLE = Path(training.__file__).parents[1] / "assets" / "sample"
+synthetic_corpora, training = benchmark("synthetic_corpora"), benchmark("judge_training")
+judge_mined = benchmark("judge_mined")
+Known, synthesise_corpora = synthetic_corpora.Known, synthetic_corpora.synthesise_corpora
+comparable_corpora = synthetic_corpora.comparable_corpora
+labelled_corpora = synthetic_corpora.labelled_corpora
+RIGHT, UNKNOWN, WRONG = synthetic_corpora.RIGHT, synthetic_corpora.UNKNOWN, synthetic_corpora.WRONG
+Examples, examples, judge_of = training.Examples, training.examples, training.judge_of
+fit_judge, train_judge = training.fit_judge, training.train_judge
+SAMPLE = Path(__file__).parents[1] / "eval" / "assets" / "sample"
 
 
 def text_of(count: int) -> ParallelText:
@@ -174,11 +172,9 @@ def test_trees_score_as_scikit_learn_has_them(
 
 
 @pytest.mark.slow
-def test_the_command(
+def test_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from pipelines.cli.main import adit
-
     monkeypatch.setattr(training, "BINS", 16)
     for name, word in (("parallel", "Haus"), ("among", "Baum")):
         pairs = [
@@ -193,8 +189,9 @@ def test_the_command(
         lines = (SAMPLE / "de-en" / f"de-en.training.{end}").read_text(encoding="utf-8")
         (bucc / f"de-en.sample.{end}").write_text(lines, encoding="utf-8")
     out = tmp_path / "judge.safetensors"
-    command = ["train-judge", str(tmp_path / "parallel"), "--pairs", "de-en", "--among"]
+    command = ["judge_mined.py", str(tmp_path / "parallel"), "--pairs", "de-en", "--among"]
     more = [str(tmp_path / "among"), "--bucc", str(bucc), "-o", str(out)]
-    assert adit([*command, *more]) == 0
+    monkeypatch.setattr("sys.argv", [*command, *more])
+    assert judge_mined.main() == 0
     assert capsys.readouterr().out.startswith("sample de-en: 58")
     assert load_judge(out).name != load_judge().name

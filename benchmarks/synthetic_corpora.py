@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from random import Random
 
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.bucc import bucc_pairs, languages_of, load_bucc, text_key
 from eval.data.textfiles import choose
-from eval.judge.mined import Mined
+from eval.mined import Mined
 
 # Shares of parallel sentences, and sentences without translation to add per side.
 WORLDS = ((0.15, 0), (0.6, 0), (0.5, 8000), (0.5, 2000))
@@ -34,7 +33,7 @@ _CLAUSE = re.compile(r"[,;:.!?\u3001\u3002\uff0c\uff1a\uff1b]\s*")
 _VERB = re.compile(r"\b(is|are|was|were|will|can|must|should|has|have|does|do|did)\b(?! not)")
 _NOT = re.compile(r"n't\b| not\b| never\b")
 _NAME = re.compile(r"(?<=[^.!?:\W] )[A-Z\u0391-\u03a9\u0410-\u042f]\w{2,}")
-_LIST = files("eval").joinpath("assets", "contradicting-words.tsv").read_text(encoding="utf-8")
+_LIST = Path(__file__).with_name("contradicting-words.tsv").read_text(encoding="utf-8")
 # The built-in groups of contrary senses, each sense a list of words.
 LISTED_GROUPS = [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
 _GROUPS = [group for group in LISTED_GROUPS if len(group) > 1]

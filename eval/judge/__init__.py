@@ -1,1 +1,0 @@
-"""Train the judge on mined pairs of labelled corpora."""
