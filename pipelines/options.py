@@ -316,6 +316,8 @@ def _check_scopes(options: MiningOptions) -> None:
         if scope is not None:
             choices.check_choice(name, scope, SCOPES)
     choices.check_choice("--alignment", options.alignment, (*choices.ALIGNMENTS, choices.LINES))
+    if options.order == choices.AS_INPUT and options.alignment != choices.LINES:
+        raise ValueError("--order input requires lines to rate, as in adit rate; omit it")
     if options.is_monotone and options.scope != DOCUMENT:
         raise ValueError("--alignment monotone requires --scope document")
     if options.is_monotone and options.retrieval != MiningOptions.retrieval:

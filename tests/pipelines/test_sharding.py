@@ -134,3 +134,9 @@ def test_the_order_in_which_shards_arrive_is_irrelevant(tied: World, tmp_path: P
         for name, step in (("forth", 1), ("back", -1))
     )
     assert forth.pairs.files == back.pairs.files
+
+
+def test_mined_pairs_have_no_order_of_lines(tied: World, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--order input requires lines to rate"):
+        mine_corpus(tied.options("out.tsv", tmp_path / "work", order="input"))
+    assert not (tmp_path / "work").exists()
