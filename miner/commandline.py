@@ -140,7 +140,7 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Return the distinct parts of a text between commas, in order."""
+    """Return distinct parts between commas, maybe empty ones, in order."""
     return tuple(dict.fromkeys(text.split(",")))
 
 

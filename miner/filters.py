@@ -36,8 +36,8 @@ class Suspects:
     """P pairs of texts to filter, and the facts that filters need.
 
     ``ratio`` is the ``median_log_ratio`` of the corpus. ``lists`` are two arrays (P,): how many
-    neighbour lists contain each source, and each target. Without them, the filter ``hub`` raises
-    ValueError. The filter ``language`` needs ``languages``, ISO 639-1 codes of both sides.
+    neighbour lists contain each source, and each target. ``languages`` are ISO 639-1 codes of both
+    sides. The filter ``hub`` raises ValueError without ``lists``, ``language`` without both codes.
     ``scripts`` are the ``main_script`` of both sides, or None to accept any script.
     """
 
@@ -140,7 +140,7 @@ def copied(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs whose sides are nearly the same.
 
     More than 70% of the pair's distinct trigrams are on both sides. A trigram is three letters or
-    digits, in any case. A side with fewer of these has one trigram, which may be empty.
+    digits in a row, without other characters and case. A side with fewer has one, maybe empty.
     """
 
     def trigrams(text: str) -> set[str]:
@@ -197,7 +197,8 @@ def hub(suspects: Suspects) -> Mask:
 def language(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs with a side in another language.
 
-    That side's language has a probability below 0.001. Errors are of ``check_filter_languages``.
+    A text's probability of being in its side's language, one of ``suspects.languages``, is below
+    0.001. Raises ValueError if one of these is None, or not supported by py3langid.
     """
     check_filter_languages(["language"], suspects.languages)
     labels = [known_label(code or "") for code in suspects.languages]

@@ -40,10 +40,10 @@ class Way(NamedTuple):
 
     ``multiply`` takes an LLVM builder, a register of sums, and registers of column and row codes,
     and returns the sums plus the products; with tiles, it is None. Sums have 32 bits. If there is
-    ``widen``, they are None at first and have 16 bits, and after ``steps`` steps, ``widen`` adds
-    them to a register of 32 bits. A lane of 32 bits has ``codes`` codes. ``raised`` is the number
-    that must be added to the codes of columns, 0 if none. If ``by_step`` is true, all products of
-    a block take a step before the next one, which needs few registers.
+    ``widen``, they are None at first and have 16 bits, and after ``steps`` steps, it takes a
+    builder, a register of 32 bits and them, and returns the register plus them. A lane of 32 bits
+    has ``codes`` codes. ``raised`` must be added to the codes of columns. If ``by_step``, all
+    products of a block take a step before the next one, which needs few registers.
     """
 
     multiply: Callable[[Any, Any, Any, Any], Any] | None

@@ -81,8 +81,8 @@ def base_language(code: str) -> str:
 def macrolanguage(code: str) -> str:
     """Return the macrolanguage that contains a language, or its base language.
 
-    >>> [macrolanguage(code) for code in ("cmn", "nb", "arb", "yue", "de-AT", "xx")]
-    ['zh', 'no', 'ar', 'yue', 'de', 'xx']
+    >>> [macrolanguage(code) for code in ("cmn", "nb", "arb", "yue", "fil", "prs", "de-AT", "xx")]
+    ['zh', 'no', 'ar', 'yue', 'tl', 'prs', 'de', 'xx']
     """
     from langcodes import standardize_tag
 

@@ -32,7 +32,7 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     languages. ``starts`` (L + 1,) has each language's first, and the number of all.
 
     Raises:
-        ValueError: There are more than ``MAX_LANGUAGES`` languages.
+        ValueError: There are more than 64 languages.
     """
     from miner.compiling import compiled  # loads Numba
 

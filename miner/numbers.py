@@ -51,8 +51,9 @@ _FIRST_FOREIGN = 0x660  # the first digit after ASCII
 class Number(NamedTuple):
     """A number in a text, by its possible values and its parts.
 
-    ``readings`` are its possible values, like ``1234.5``, without redundant zeros. ``parts`` are
-    the values of its runs of digits, such as 10 and 30 of 10.30, empty for plain digits.
+    ``readings`` are its possible values, like ``1234.5``, without redundant zeros: of 3万, 30000,
+    30 (thousands) and 3. ``parts`` are the values of its runs of digits, such as 10 and 30 of
+    10.30, or 1 and 2 of ½, empty for plain digits.
     """
 
     readings: frozenset[str]
@@ -62,7 +63,8 @@ class Number(NamedTuple):
 def numbers_in(text: str) -> frozenset[Number]:
     """Return the distinct numbers in a text, in digits of any script.
 
-    A date gives one number per part, except for zeros such as 00. Numbers in words are ignored.
+    A date gives one number per part, except for zeros such as 00. Minus signs are ignored, and so
+    are words, except for East Asian powers of ten after digits, as in 3万.
     """
     return frozenset().union(*map(_read, _NUMBER.findall(_BARE_FRACTION.sub("0.", text))))
 
@@ -183,7 +185,7 @@ def _multiples(value: str, power: int) -> list[str]:
 
 
 def _readings(runs: Sequence[str], marks: Sequence[str]) -> Iterable[str]:
-    """Yield the values of runs of digits as one number, none for a date."""
+    """Yield the values of two or more runs as one number, none for a date."""
     *group_marks, last = marks or [""]
     if marks and _are_groups(runs, marks):
         yield _value("".join(runs))

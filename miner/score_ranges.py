@@ -182,7 +182,7 @@ class SortedPairsFile:
     side: Direction
 
     def records(self) -> NDArray[np.void]:
-        """Map the file, by score, as ``RECORD`` or ``JUDGED_RECORD``, (P,)."""
+        """Map the file, read-only, as ``RECORD`` or ``JUDGED_RECORD``, (P,)."""
         return np.asarray(load_array(self.path, mmap_mode="r"))
 
 

@@ -137,7 +137,8 @@ def on_one_thread(work: Callable[[], Result]) -> Result:
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """Yield the result of ``work`` on each item, in order.
 
-    A thread computes the next result while the caller uses one. Errors of ``work`` are raised.
+    A thread computes the next result while the caller uses one. Items are drawn in the caller's
+    thread, one ahead. Errors of ``work`` and ``items`` are raised.
     """
     with ThreadPoolExecutor(1) as pool:
         pending = None

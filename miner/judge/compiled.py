@@ -316,8 +316,8 @@ def beat_languages(codes: Any, offsets: Any, model: Any, own: Any, leads: Any) -
     """Fill ``leads`` with how far ``own`` languages exceed all others.
 
     ``leads``, float64 (P,), are the best score of the languages in the mask ``own`` (L,) minus the
-    best of the others, 0 for a text without known n-grams. ``model`` is from
-    ``miner.judge.languages``. Text i has the bytes ``codes[offsets[i] : offsets[i + 1]]``.
+    best of the others, 0 for a text without known n-grams. ``model`` and the unit ``STEP / LOG``
+    are of ``miner.judge.languages``. Text i has the bytes ``codes[offsets[i] : offsets[i + 1]]``.
     """
     counts = np.zeros(len(model.weights), np.int16)
     seen, scores = np.empty(len(model.weights), np.int32), np.empty(len(own), np.int32)

@@ -97,7 +97,7 @@ def load_facts(path: Path = BUNDLED) -> Facts:
 
 
 def facts_of(makers: Sequence[WordEmbedder]) -> Facts | None:
-    """Return the bundled model, or None if it does not know all encoders."""
+    """Load the bundled model, or return None if an encoder is unknown to it."""
     facts = load_facts()
     return facts if encoder_names(makers) <= facts.encoders else None
 

@@ -71,7 +71,7 @@ class Texts(NamedTuple):
         words: Features of matched words, float32 (P, 2, SIDE).
         weights: Sums of the weights of words, float64 (P, 2), 0 if a side has no words.
         marks: Counts of letters, punctuation marks and capitals, float32 (P, 2, MARKS).
-        numbers: Counts of shared, unshared and contradicting numbers, float64 (P, 3).
+        numbers: Shared, unshared and contradicting numbers of ``count_numbers``, float64 (P, 3).
         language: The lesser ``own_language`` of both sides, float32 (P,), NaN if both are.
         facts: Features from ``compare_facts``, float32 (P, 6).
         names: Features from ``compare_names``, float32 (P, 4), NaN for mined pairs.
@@ -135,9 +135,9 @@ def match_words(
 ) -> tuple[NDArray[np.float32], FloatArray]:
     """Match the words of both sides of P pairs by their vectors.
 
-    ``joins``, of source and target, says whether light words are joined to the next. Returns the
-    features of each side, float32 (P, 2, SIDE), and its sum of word weights, float64 (P, 2). Both
-    are 0 for a pair with a side without words.
+    ``joins``, of source and target, says whether words lighter than the sentence's mean are joined
+    to the next. Returns the features of each side, float32 (P, 2, SIDE), and its sum of word
+    weights, float64 (P, 2). Both are 0 for a pair with a side without words.
     """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 

@@ -85,7 +85,7 @@ class Judge:
 
     @property
     def name(self) -> str:
-        """A hash of the model and its fixed rules, in 12 hexadecimal digits."""
+        """A hash of the model, rules and bundled files, in 12 hexadecimal digits."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in self._arrays().values()]
         rest = [repr((self._correcting, SHIFTS)).encode(), BUNDLED_FACTS.read_bytes()]
         if self.is_given:
@@ -103,7 +103,7 @@ class Judge:
     ) -> Probabilities:
         """Compute the function from a run's scores to probabilities.
 
-        ``blocks`` are the scores of all pairs, and ``known`` (N,) of leave-one-out pairs, maybe
+        ``blocks`` are scores of all pairs, and ``known`` (N,) of ``leave_one_out_pairs``, maybe
         none. For given pairs, ``blocks`` decide only the share, and ``known`` is ignored.
         """
         if not self.is_given:
@@ -206,5 +206,5 @@ def load_judge(path: Path = BUNDLED) -> Judge:
 
 
 def bundled_judge(*, is_given: bool) -> Judge:
-    """Return the judge of given pairs, or of mined pairs."""
+    """Load the bundled judge of given pairs, or else that of mined pairs."""
     return load_judge(GIVEN if is_given else BUNDLED)

@@ -96,7 +96,7 @@ class Network:
 
         Returns the log odds that each pair is correct, (P,), and that each word of the sources, and
         each of the targets, has no counterpart, (W,) each. All odds of a pair are NaN if a side has
-        no words, or more than ``LONGEST``.
+        no words, or more than 1,000.
         """
         sides = source, target
         counts = np.stack([np.diff(side.offsets) for side in sides])
@@ -158,8 +158,8 @@ def unmatched_words(
 ) -> list[tuple[WordFlags, WordFlags]]:
     """Return the words of P pairs, and whether they lack a counterpart.
 
-    Encoders split the texts of both sides, (P,) each, into words. No word lacks a counterpart if
-    the network does not know both encoders, or if a side has no words or more than ``LONGEST``.
+    ``makers``, of both sides, split the texts, (P,) each, into words. No word lacks a counterpart
+    if the bundled network does not know both, or if a side of its pair has 0 or over 1,000 words.
     """
     network, sides = network_of(makers), (source, target)
     words = [maker.words(texts) for maker, texts in zip(makers, sides, strict=True)]
@@ -232,6 +232,6 @@ def load_network(path: Path = BUNDLED) -> Network:
 
 
 def network_of(makers: Sequence[WordEmbedder]) -> Network | None:
-    """Return the bundled network, or None if it does not know all encoders."""
+    """Load the bundled network, or return None with an unknown encoder."""
     network = load_network()
     return network if encoder_names(makers) <= network.encoders else None

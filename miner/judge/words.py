@@ -36,7 +36,7 @@ class WordEmbedder(Protocol):
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into the texts of its words.
 
-        In the result of ``words``, these words come first, in order.
+        Of a sentence's words in the result of ``words``, these come first, in order.
         """
 
 
