@@ -74,9 +74,9 @@ def load_encoder(
 
     Args:
         spec: ``mini``, the bundled encoder; ``use``, a pretrained network; a folder of ``adit
-            train``; ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; ``st:NAME`` or
-            ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
-            ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
+            train``; ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; ``st:FOLDER`` or
+            ``st:NAME``, a model of sentence-transformers, downloaded if missing; several of these
+            joined, such as ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
         vocabulary: a LASER encoder's ``.cvocab`` (LASER3), ``.spm`` (LASER2) or ``.fcodes``
             (LASER1), by default one in the checkpoint's folder.
         pretokenized: whether a LASER encoder's sentences are its subword tokens, between spaces.
@@ -131,7 +131,7 @@ def folder_of(spec: str) -> Path:
 
 
 def is_bag(spec: str) -> bool:
-    """Return whether ``spec`` is the folder of a bag, or ``mini``.
+    """Return whether ``spec`` is the folder of a ``BagEncoder``, or ``mini``.
 
     ValueError says that the folder's ``config.json`` is damaged, or of an unknown format.
     """

@@ -160,7 +160,8 @@ def read_config(folder: Path) -> dict[str, Any]:
 def save_head(folder: Path, tensors: Mapping[str, Matrix]) -> None:
     """Write the weights of an inference head into its encoder's folder.
 
-    ``tensors`` are by names, ``HEAD_TENSORS``. Errors are of ``read_config`` and ``replace_files``.
+    ``tensors`` are the weights and biases of two linear layers with tanh between them, by the names
+    ``HEAD_TENSORS``. Errors are of ``read_config`` and ``replace_files``.
     """
     metadata = {ENCODER: read_config(folder)["sha256"]}
     replace_files(folder, {HEAD: save(dict(tensors), metadata=metadata)})

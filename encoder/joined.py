@@ -133,7 +133,7 @@ def select_parts(encoder: Encoder, spec: str) -> Encoder:
 
 
 def dropped_part_names(spec: str, kept: str) -> str:
-    """Return the names of parts of ``spec`` that ``kept`` lacks, as "a, b"."""
+    """Name the parts of joined ``spec`` that joined ``kept`` lacks, as "a, b"."""
     names = {part.spec for part in parse_joined(kept)}
     return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
 

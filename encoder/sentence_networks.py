@@ -44,7 +44,7 @@ class SentenceNetwork(nn.Module):
         return self.embed(x, is_token)
 
     def embed(self, x: Tensor, is_token: Tensor) -> Tensor:
-        """Map token vectors (B, T, 320) to (B, D) by ``is_token``, bool (B, T)."""
+        """Map (B, T, 320) to (B, D) by ``is_token``, bool (B, T), in subclasses."""
         raise NotImplementedError
 
 

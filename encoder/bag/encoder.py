@@ -109,7 +109,7 @@ class BagEncoder(BaseEncoder):
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into the normalised texts of its words.
 
-        They are in the order of ``words``, without names. Unknown pieces are omitted, maybe all.
+        They are in the order of ``words``, without names. They lack unknown pieces, and may be "".
         """
         words, _ = self._features.words(self._tokenizer.encode([sentence]))
         pieces = self._tokenizer.pieces(words.ids.tolist())

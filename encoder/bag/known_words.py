@@ -27,7 +27,7 @@ UNKNOWN = 10.0  # how much a character without a piece scores below all pieces
 
 
 class Cuts:
-    """Pieces of a tokeniser with their scores, to compare cuts of words."""
+    """The ``pieces`` and ``scores`` of a ``Tokenizer``, to compare cuts."""
 
     def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
         self._scores = np.array(scores)

@@ -112,7 +112,7 @@ def lstm_step(
         states: the cells' states, float32 (B, H), the hidden states, int8 (B, H), and their scales,
             float32 (B,), of the step before; receives the new ones.
         gates: working memory, float32 (G,).
-        out: float32 (B, D), receives the hidden states in columns from ``first`` on.
+        out: float32 (B, D), receives the hidden states in H columns from ``first`` on.
         first: the first such column.
     """
     input_scales, hidden_scales, bias = fixed

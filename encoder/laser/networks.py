@@ -51,7 +51,8 @@ class BiLSTM(nn.Module):
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        ``lengths``, int64 (B,), above 0, count the int64 ids before padding, and None means T each.
+        Ids are int64 below ``vocabulary``, also in padding. ``lengths``, int64 (B,), from 1 to T,
+        which one must have, count the ids before padding, and None means T each.
         """
         x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
         if lengths is None:

@@ -29,7 +29,7 @@ def remove_non_printing(line: str) -> str:
 
 
 def normalize_punctuation(language: str) -> Step:
-    """Return ``normalize-punctuation.perl`` for a language (ISO 639-1)."""
+    """Return ``normalize-punctuation.perl`` as a function, by ISO 639-1 code."""
     normalizer = MosesPunctNormalizer(language, perl_parity=True)
     rules = normalizer.substitutions
     if language not in (*_SACREMOSES_QUOTES, *_NO_QUOTES):

@@ -156,9 +156,9 @@ def read_cvocab(path: Path) -> dict[str, int]:
 class TextTokenizer(SentenceTokenizer):
     """A tokeniser that preprocesses lines and splits them into subwords.
 
-    ``split`` splits lines into tokens, by ``BPE`` (LASER1) or ``read_pieces`` (LASER2 and LASER3),
-    by default at white space. ``steps`` is ``make_tokenizer`` or ``make_normalizer``, or None for
-    no preprocessing. They are called with ``language``, None for English, and raise errors.
+    ``split`` maps all lines to their tokens, by ``BPE`` (LASER1) or ``read_pieces`` (LASER2 and
+    LASER3), or at white space. ``steps`` is ``make_tokenizer`` or ``make_normalizer``, or None for
+    no preprocessing. Its errors for ``language``, None for English, are raised.
     """
 
     def __init__(

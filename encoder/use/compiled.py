@@ -127,7 +127,7 @@ def _fold(term: Callable[..., Any], join: Callable[..., Any]) -> Any:
     """Return a function that folds a row in lanes, then the lanes in order.
 
     Rows (N,) are contiguous, and N is a multiple of LANES. ``term`` maps a builder, the lanes so
-    far, numbers of the row, and numbers of a second row or a constant.
+    far, numbers of the row, and numbers of a second row or a constant. Both folds begin at 0.
     """
 
     @intrinsic

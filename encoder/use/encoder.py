@@ -54,7 +54,7 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 class UseEncoder(BaseEncoder):
     """An encoder with ``network``, of pieces or of a language's ``words``.
 
-    ``kept_bytes`` is about the size of its caches. Errors of ``load_weights`` are raised.
+    ``kept_bytes`` is about the memory of its full caches. Errors of ``load_weights`` are raised.
     """
 
     def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:

@@ -99,6 +99,7 @@ class GlossaryWords:
 
     ``language`` is the bundled encoder of the language. ``columns``, int32 (W, 8), are each word's
     rows of the glossary, and ``shares``, float32 (W, 8), their weights, 0 if its vector is 0.
+    Errors of ``load_weights`` are raised.
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:

@@ -51,7 +51,7 @@ def _int8_layer(weights: Matrix, branch_bias: tuple[int, Matrix], sizes: Matrix)
 
 
 class Network:
-    """The network, made of ``tensors`` by name.
+    """The network, made of the ``tensors`` of ``load_weights``.
 
     With ``sizes`` (768,), root mean squares of hidden channels, its largest convolution is in int8.
     """
@@ -114,7 +114,7 @@ class Network:
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
         """Compute S sentence vectors, float32 (S, 512), not of unit length.
 
-        ``sums`` (S, 1280) are from the method ``sums``, and ``counts`` (S,) numbers of tokens.
+        ``sums`` (S, 1280) are from the method ``sums``, and ``counts`` (S,) of tokens, above 0.
         """
         layers, number = self._residual, counts[:, None].astype(np.float32)
         mean: Matrix = self._out.multiplied(sums) + number * self._bias
