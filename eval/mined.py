@@ -28,8 +28,8 @@ from miner.selection import candidate_pairs, order_best_first, select
 class Mined:
     """Two mined corpora in memory, with their neighbours and pairs.
 
-    ``texts`` are the source and target sentences that have a vector. Pairs' rows are positions in
-    them. ``lists`` are neighbours of sources, then of targets. Scores of ``pairs`` are margins.
+    ``texts`` are source and target sentences with a vector. Pairs' rows are positions in them, and
+    scores are margins. ``lists`` and ``languages`` (codes) are of sources, then of targets.
     """
 
     texts: tuple[Sequence[str], Sequence[str]]
@@ -41,22 +41,22 @@ class Mined:
 
     @cached_property
     def makers(self) -> Sequence[WordEncoder]:
-        """The word encoders of both sides, or the ValueError of ``word_encoders``."""
+        """The word encoders of both sides, or errors of ``word_encoders``."""
         return word_encoders(self.encoder, self.languages)
 
     @cached_property
     def seen(self) -> Texts:
-        """The features of the pairs' texts, or the ValueError of ``makers``."""
+        """The features of the pairs' texts, or errors of ``makers``."""
         return self._read(self.pairs.source, self.pairs.target)
 
     @cached_property
     def usual(self) -> RunStatistics:
-        """The run statistics for features, or the ValueError of ``makers``."""
+        """The run statistics for features, or errors of ``makers``."""
         return RunStatistics.of(self.seen, mean_spacing(self.lists), makers=self.makers)
 
     @cached_property
     def features(self) -> Matrix:
-        """The features of pairs, float32 (P, F), or the ValueError of ``makers``."""
+        """The features of pairs, float32 (P, F), or errors of ``makers``."""
         return compute_features(self.seen, NeighbourhoodStats.of(self.pairs), self.usual)
 
     def left_out(self, places: IntArray) -> Matrix:
@@ -64,7 +64,7 @@ class Mined:
 
         These pairs count as wrong. Each has a sentence of the pairs at indices ``places``, and its
         best neighbour other than its partner. Sources come first. Sentences without a pair of
-        ``leave_one_out_pairs`` are omitted. The ValueError of ``makers`` is raised.
+        ``leave_one_out_pairs`` are omitted. Errors of ``makers`` are raised.
         """
         ends, parts = (self.pairs.source, self.pairs.target), []
         for own, other in ((0, 1), (1, 0)):
@@ -83,9 +83,9 @@ class Mined:
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:
-        """Return the pairs, at least one, scored by a judge, best first.
+        """Return the pairs with a judge's scores and probabilities, best first.
 
-        ``judge`` is by default the bundled one. The ValueError of ``makers`` is raised.
+        There must be a pair. The default is the bundled judge. Errors of ``makers`` are raised.
         """
         judge = judge or load_judge()
         scores = judge.scores(self.features)
@@ -117,7 +117,7 @@ def mine_texts(
 
     Sentences with a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in ``adit
     mine``. ``languages`` are the codes of both sides. The result has no pairs if a side has no
-    vectors. Errors of ``encoders_of_languages`` are raised, and ValueError for unknown options.
+    vectors. Errors of ``encoders_of_languages`` are raised, and ValueError for wrong options.
     """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):

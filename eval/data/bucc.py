@@ -55,7 +55,7 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
 
     Blank lines, and JSON and Parquet records that mining rejects, are skipped. A record without an
     id gets its number in the file, from 1. If ``ids`` is not None, ``path`` has one sentence per
-    line, maybe blank, whose id is the same line of ``ids``. Ids are stripped.
+    line, maybe blank, whose id is the same line of ``ids``. Ids in lines are stripped.
 
     Raises:
         ValueError: A file cannot be read or has no sentences, a line lacks an id, an id is
@@ -161,7 +161,7 @@ class BuccSplit:
 
 
 def languages_of(pair: str) -> tuple[str, str]:
-    """Return a pair's languages, such as zh-Hant and en of ``zh-Hant-en``."""
+    """Split a pair at the last hyphen, ``zh-Hant-en`` into zh-Hant and en."""
     source, _, target = pair.rpartition("-")
     return source, target
 
@@ -191,7 +191,7 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
 
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
-    """Return ``pair``'s files in ``bucc_pairs``, or raise ValueError if none."""
+    """Return a pair's files by split, or raise ValueError if there are none."""
     return choose(bucc_pairs(directory), pair, f"{directory}: has no language pair", "--pair")
 
 

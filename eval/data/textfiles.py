@@ -30,7 +30,7 @@ def read_aligned(*paths: Path) -> list[list[str]]:
 
 
 def fingerprint(*paths: Path) -> str:
-    """Return the first 8 hex digits of the SHA-256 of all files, joined."""
+    """Return joined files' SHA-256, its first 8 hex digits, or raise OSError."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())

@@ -253,7 +253,8 @@ class Mlp:
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit the perceptron of the best shape, and return its predictor.
 
-        The shape is chosen by ``dev`` or, if None, by a tenth of ``train``. See ``Logistic.fit``.
+        The best has the highest score of ``dev`` or, if None, of a held-out tenth of ``train``. The
+        predictor is as in ``Logistic.fit``.
         """
         if dev is None:
             is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0

@@ -59,5 +59,8 @@ TASKS = {
 
 
 def load_task(name: str) -> TaskModule:
-    """Import the module of a task, by its key in ``TASKS``."""
+    """Import the module of a task, by its key in ``TASKS``.
+
+    It has ``run``, ``prepare`` or both.
+    """
     return cast("TaskModule", importlib.import_module(f"eval.tasks.{name.replace('++', '_pp')}"))

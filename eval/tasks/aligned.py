@@ -57,7 +57,7 @@ def aligned_files(directory: Path) -> dict[str, Path]:
 
 
 def english_of(languages: Sequence[str], directory: Path) -> str:
-    """Return the first of ``ENGLISH`` that is among ``languages``.
+    """Return the first of en, eng and eng_Latn that is among ``languages``.
 
     Raises:
         ValueError: English is missing. The message names ``directory``.
@@ -85,7 +85,7 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
 
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ``load_texts`` reads."""
+    """Add ``directory`` and ``--lang``, a list or None, for ``load_texts``."""
     layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest per language"
     add_directory(parser, holds=f"{layouts}, in which lines i translate each other")
     add_languages(parser, named="languages to compare with English, as in the files' names")

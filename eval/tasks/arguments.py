@@ -18,7 +18,7 @@ def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
 
 
 def add_bucc_data(parser: argparse.ArgumentParser) -> None:
-    """Add ``directory``, of data in BUCC's layout, and the option ``--pair``."""
+    """Add ``directory``, in BUCC's layout, and ``--pair``, a list or None."""
     holds = "xx-en/xx-en.SPLIT.xx and .en (ID TAB sentence), and .gold (ID TAB ID)"
     add_directory(parser, holds=holds)
     text = "language pair of DIR to measure, such as de-en; repeatable (default: all)"
@@ -29,7 +29,7 @@ def chosen_pairs(args: argparse.Namespace) -> list[str]:
     """Return the distinct language pairs that options ask for.
 
     ``args`` has the options of ``add_bucc_data``. By default, or for ``all`` alone, these are all
-    pairs in the folder, or ValueError if it has none. Pairs named by options are not checked.
+    of ``bucc_pairs``, whose errors are raised. Pairs named by options are not checked.
     """
     is_all = args.pair in (None, [ALL])
     return list(bucc_pairs(args.directory) if is_all else dict.fromkeys(args.pair))
@@ -38,23 +38,26 @@ def chosen_pairs(args: argparse.Namespace) -> list[str]:
 def add_list(
     parser: argparse.ArgumentParser, option: str, metavar: str, text: str, **more: object
 ) -> None:
-    """Add a repeatable option of one or more values, all in one list, or None."""
+    """Add a repeatable option of values, all in one list, by default None."""
     more |= {"nargs": "+", "action": "extend", "metavar": metavar, "help": text}
     parser.add_argument(option, **more)  # type: ignore[arg-type]
 
 
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
-    """Add ``--lang``, described by ``named``, for ``chosen_languages``."""
+    """Add ``--lang``, a list or None, which the help describes by ``named``."""
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
 
 def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str]:
-    """Return ``known`` for ``all``, else distinct ``--lang`` or ``LANGUAGES``."""
+    """Return the distinct languages that ``--lang`` asks for, unchecked.
+
+    They are ``known`` for ``all`` alone, and by default ``LANGUAGES``.
+    """
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``--lang``, languages of two sides, with ``default`` in the help."""
+    """Add ``--lang``, a list of tags or None, with ``default`` in the help."""
     text = f"language of both sides, or of each, such as de en (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 

@@ -61,9 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Run as in ``TaskModule``, with scores by language pair and by role.
+    """Run as in ``TaskModule``, and write files if ``--output-dir`` is given.
 
-    Roles are ``tune`` and ``test``. ``pairs`` has each pair's scores, and ``mean`` their means.
+    ``pairs`` has each pair's scores by role, ``tune`` or ``test``, and ``mean`` means by role.
     """
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Find two splits of each pair, for the threshold and for the score."""
+    """Find two splits of each pair, to tune and to test, or raise ValueError."""
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -1,7 +1,7 @@
 """Train a topic classifier in one language, and test it in others.
 
 The test part is tested or, if it is missing, the development part. Hyperparameters are chosen on
-that of the training language, or by cross-validation in 10 folds if that part is tested.
+that of the training language or, if it is missing or tested, on held-out training sentences.
 """
 
 import argparse
@@ -116,6 +116,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     Raises:
         ValueError: Data are missing or malformed, or have a single label.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     sets = _load(args)

@@ -33,7 +33,7 @@ SEARCHES = ("tatoeba", "xsim", "eigen")  # suites of aligned texts, for which --
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the task."""
+    """Add the task's options, and set the description and default ``encoder``."""
     suites = ", ".join(f"{name} ({arguments})" for name, arguments in SUITES.items())
     parser.description = (
         "Measure encoders on the same sets. Each difference has a 95% interval, from resampling "
@@ -57,7 +57,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Run as in ``TaskModule``, with figures by suite in ``suites``.
 
     Raises:
-        ValueError: Fewer than two encoders, or one twice, are named, or no suite has a folder.
+        ValueError: Fewer than two encoders, or one twice, are named, or a requested suite, or every
+            one, lacks a folder.
     """
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
         raise ValueError(f"encoders {' '.join(args.encoders)}: pass 2 or more encoders, each once")

@@ -73,7 +73,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and draw samples of lines, as a suite.
 
     Raises:
-        ValueError: ``--sentences`` exceeds the lines, or is below 12 for the graph ``neighbours``.
+        ValueError: Data are wrong, or ``--sentences`` exceeds the lines, or is below 12 for the
+            graph ``neighbours``.
     """
     data, english = load_texts(args)
     count, size = len(data.texts[english]), args.sentences

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
-    """Score judged pairs kept for each error rate, then by ``likely_score``."""
+    """Score a judged split's pairs per error rate, then by ``likely_score``."""
     assert isinstance(mined.pairs, JudgedPairs)
     scores, wrong = mined.pairs.score, 1 - mined.pairs.probability
     rows = []

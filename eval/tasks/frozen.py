@@ -59,7 +59,7 @@ def scaled_features(sides: Sequence[Matrix], scale: np.float32, *, both: bool) -
 def classify(
     encoder: Encoder, examples: Examples, classifier: frozen.Classifier, *, language: str = "en"
 ) -> tuple[IntArray, IntArray]:
-    """Classify sentences or pairs by their vectors.
+    """Classify sentences by their vectors, or pairs by |u - v| and u * v.
 
     The result is the predicted and the true classes of U examples, as indices of sorted labels,
     int64 (U,) each. Examples without parts are all classified, by nested cross-validation. If there

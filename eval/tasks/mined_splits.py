@@ -54,7 +54,7 @@ class SplitResult:
         """The counts of each of N source sentences, for ``f1_of_sums``.
 
         They are float64 (N, 4): pairs above ``score``'s threshold, ``correct`` and ``new_gold``
-        pairs (``Judgements``) among these, and all gold pairs.
+        pairs (``Judgements``) among these, and all gold pairs. A pair counts for its first id.
         """
         mined = self.mined
         row_of = {name: row for row, name in enumerate(mined.data.source.ids)}

@@ -1,7 +1,7 @@
 """Train an inference classifier in one language, and test it on XNLI.
 
 Features are (u, v, |u - v|, u * v) of both vectors. Hyperparameters are chosen on the development
-part of the language, or on a tenth of the training pairs if the development part is tested.
+part of the language or, if it is missing or tested, on held-out training pairs.
 """
 
 import argparse
@@ -118,6 +118,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     Raises:
         ValueError: Not exactly one of ``--train`` and ``--head`` is passed, ``--head`` is of
             another encoder, or data are wrong.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)

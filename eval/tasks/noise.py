@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Run as in ``TaskModule``, with shares in ``removed``.
 
-    They are by language, by filter and by kind.
+    They are by language, or ``mean`` of several, then by filter and by kind.
     """
     texts, english = load_texts(args)
     languages = [name for name in texts.languages if name != english]

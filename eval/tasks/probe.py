@@ -60,7 +60,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the probing sets that options ask for, by default all, as a suite.
 
     Raises:
-        ValueError: A requested set is missing, or the folder contains none.
+        ValueError: A requested set is missing, a file is malformed, or the folder has no set.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     names = args.set or FILES
@@ -133,6 +134,7 @@ def naive_bayes(sentences: Sequence[str], labels: IntArray, train: Mask, size: i
 
     It learns the ``labels``, int64 (N,), of the sentences in the bool mask ``train`` (N,). Features
     are counts of sequences of up to ``size`` words, split at white space, with add-one smoothing.
+    ValueError says that the sentences that it learns have no words.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB

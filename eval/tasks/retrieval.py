@@ -102,7 +102,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load aligned texts, to search from each language to English and back.
 
     Raises:
-        ValueError: ``--more``, ``--idf`` or ``--others`` does not fit the texts.
+        ValueError: Data are wrong, or ``--more``, ``--idf`` or ``--others`` does not fit them.
     """
     data, english = aligned.load_texts(args)
     more, idf_texts = (by_language(files, read_lines) for files in (args.more, args.idf))

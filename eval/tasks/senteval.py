@@ -61,7 +61,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the sets that options ask for, by default all, as a suite.
 
     Raises:
-        ValueError: A requested set is missing, or the folders contain none.
+        ValueError: A requested set is missing, a file is malformed, or the folders have no set.
+        ModuleNotFoundError: scikit-learn is not installed.
     """
     require("sklearn")
     names = args.set or NAMES

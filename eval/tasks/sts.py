@@ -37,8 +37,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load files of scored sentence pairs, as a suite.
 
     Raises:
-        ValueError: A file is unreadable or malformed, all its scores are equal, or its language is
-            not recognised and ``--lang`` is missing.
+        ValueError: A file is unreadable or malformed, all its scores are equal, its language is not
+            recognised without ``--lang``, or that has more than two.
     """
     pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
     scores = {path: examples.scores() for path, examples in pairs.items()}

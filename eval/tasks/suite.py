@@ -1,6 +1,7 @@
 """Figures with intervals, and suites of them in one table.
 
-Axes: ``U`` units, ``C`` numbers per unit, ``R`` resamples.
+Axes: ``U`` units, ``C`` numbers per unit, ``R`` resamples. Functions that get the same ``stream``
+and U draw the same resamples.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +43,7 @@ class Figure:
     in_mean: bool = True
 
     def cells(self) -> tuple[Cell, Cell]:
-        """Return the cells of the value and of its 95% interval for ``Table``."""
+        """Return the value and 95% interval as cells, as text if not ``percent``."""
         low, high = interval(self.samples)
         if self.percent:
             return self.value, (low, high)
@@ -54,10 +55,9 @@ class Figure:
 
 
 def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int = 0) -> Figure:
-    """Compute a figure from the summed numbers of U units, (U, C).
+    """Compute a figure from the summed numbers of one or more units, (U, C).
 
-    ``statistic`` maps sums of C numbers, (R, C), to figures (R,). 1,000 resamples of the units make
-    the interval. Calls with the same ``stream`` and U draw the same units.
+    ``statistic`` maps sums (R, C) to figures (R,). 1,000 resamples of units make the interval.
     """
     value = float(statistic(units.sum(axis=0)[None])[0])
     samples = resample(units, statistic, stream=stream)
@@ -65,16 +65,13 @@ def figure_of(name: str, units: FloatArray, statistic: Statistic, *, stream: int
 
 
 def mean_figure(name: str, values: Mask | FloatArray, *, stream: int = 0) -> Figure:
-    """Compute the mean of a value over U units, such as correctness.
-
-    ``values`` are (U,), with U > 0. Calls with the same ``stream`` and U draw the same resamples.
-    """
+    """Compute the mean of ``values`` (U,) of one or more units."""
     units = np.stack([np.ones(len(values)), values.astype(np.float64)], axis=1)
     return figure_of(name, units, lambda sums: sums[:, 1] / sums[:, 0], stream=stream)
 
 
 def correlation_figure(name: str, x: FloatArray, y: FloatArray, *, stream: int = 0) -> Figure:
-    """Compute Pearson's r of two values (U,) of U units, 0 if one is constant."""
+    """Compute Pearson's r of two values (U,), U > 0, or 0 if one is constant."""
     return figure_of(name, moments(x, y), pearson, stream=stream)
 
 
@@ -138,9 +135,9 @@ class Suite:
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     """Measure an encoder by a suite, and return the record for JSON.
 
-    ``spec`` is as for ``load_encoder``. ``show`` gets a row per figure, the mean of several, and
-    the signature. The record has these as ``figures`` by name, with ``value`` and ``interval``,
-    ``mean`` and ``signature``, and ``suite.more``'s items. Errors are as in ``TaskModule.run``.
+    ``spec`` is as for ``load_encoder``. ``show`` gets each line. The record has ``task``,
+    ``figures`` by name with ``units``, ``value``, ``interval`` and maybe ``beside``, the ``mean``
+    of several, ``signature``, and ``suite.more``'s items. Errors are as in ``TaskModule.run``.
     """
     encoder = load_encoder(spec)
     column_names = suite.before, (*suite.after, *publishers(suite.task))

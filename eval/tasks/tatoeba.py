@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts of the languages, as a suite."""
+    """Load the texts as a suite, or raise errors of ``load_tatoeba``."""
     names = chosen_languages(args, tatoeba_languages(args.directory))
     texts = {name: load_tatoeba(args.directory, name) for name in names}
 

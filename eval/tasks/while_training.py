@@ -24,7 +24,7 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
     languages without data are skipped with a warning. A figure is the mean of both directions.
 
     Raises:
-        ValueError: The folder contains no sentences of these languages, or malformed ones.
+        ValueError: The folder is missing, or its sentences are malformed or of other languages.
     """
     available = tatoeba_languages(directory)
     languages = [name for name in sorted(_languages(pairs)) if iso_639_3(name) in available]
@@ -52,7 +52,7 @@ def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     pair in the folder is measured if both its languages are in ``pairs``, such as ``de-en``.
 
     Raises:
-        ValueError: The folder contains no such pair, or a file is malformed.
+        ValueError: The folder is missing or contains no such pair, or a file is malformed.
     """
     languages = _languages(pairs)
     names = [name for name in bucc_pairs(directory) if languages.issuperset(languages_of(name))]

@@ -56,7 +56,7 @@ class WordPairs:
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
         """Return the translations of each source word of a dictionary.
 
-        Words are in file order. Unless ``doubtful``, pairs of the kinds ``DOUBTFUL`` are skipped.
+        Words are in file order. Unless ``doubtful``, pairs of names and non-words are skipped.
         """
         translations: dict[str, set[str]] = {}
         for (source, target), kind in zip(self.pairs, self.kinds, strict=True):
@@ -139,7 +139,7 @@ def _is_number(text: str) -> bool:
 def read_vocabulary(path: Path) -> list[str]:
     """Read the distinct first words of lines, in order.
 
-    A word ends at a space. A first line of two numbers, as in ``.vec`` files, is skipped.
+    A word ends at a space. Blank lines, and a first line of two numbers (``.vec``), are skipped.
 
     Raises:
         ValueError: The file has no words or cannot be read.
@@ -169,7 +169,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load files of word pairs and vocabularies, as a suite.
 
     Raises:
-        ValueError: A file is unreadable or malformed, or a vocabulary's language has no dictionary.
+        ValueError: A file or ``--lang`` is wrong, or a vocabulary's language has no dictionary.
     """
     listings = [sorted(path.iterdir()) if path.is_dir() else [path] for path in args.files]
     paths = [path for listing in listings for path in listing]

@@ -36,15 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Run the suite, or as in ``TaskModule`` search between all languages.
+    """Run the suite or, with ``--matrix``, search between all languages.
 
-    The record of the latter has ``rates`` by source and target language, and their ``mean``.
+    Errors are as in ``TaskModule``. The record of ``--matrix`` has error ``rates`` by source and by
+    target language, and their ``mean``.
     """
     return _matrix(args, show) if args.matrix else run_suite(prepare(args), args.encoder, show)
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load aligned texts, to search into English, as a suite."""
+    """Load texts to search into English, or raise errors of ``load_texts``."""
     data, english = aligned.load_texts(args)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

@@ -142,6 +142,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the aligned texts, and changed copies of English, as a suite.
 
     An error is of a kind if a changed copy of the correct sentence is chosen, or else ``other``.
+    Errors of ``load_texts`` are raised.
     """
     data, english = load_texts(args)
     count = len(data.texts[english])
