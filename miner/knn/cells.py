@@ -102,7 +102,7 @@ def _balance_loads(centroids: Matrix, sample: Matrix) -> Matrix:
 
 
 def _penalty_scale(rows: Matrix) -> float:
-    """Return the last coordinate of rows, as large as the others."""
+    """Return the last coordinate of unit rows (N, D), twice a typical one."""
     return 2 / math.sqrt(rows.shape[1])
 
 
@@ -325,7 +325,7 @@ def join_cells(
     Args:
         sides: unit rows (N, D) and (M, D). Rows in the order of ``by_nearest_cell`` save a copy.
         cells: cells of both sides' rows, from ``nearest_cells``.
-        part: the cells to join.
+        part: the cells to join, at least one.
         k: neighbours per row.
         names: ids of both sides' rows, int64 (N,) and (M,), below 2**31 (default: positions).
         floors: least cosines, (N,) and (M,). With ``find_floors``, a join takes a third less time.

@@ -100,7 +100,10 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """Estimate the cost of exact search in ``precision``, or in the fastest."""
+    """Estimate the cost of exact search in ``precision``, or in the fastest.
+
+    Raises KeyError if ``machine.products`` lacks the precision.
+    """
     rate = machine.products[precision] if precision else max(machine.products.values())
     ways = [(problem.dim, HIDDEN)] + [(AXES, HIDDEN_BY_AXES)] * (problem.dim > AXES)
     fewest = min(problem.sources, problem.targets)
@@ -142,7 +145,7 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
 
 
 def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
-    """Estimate the cost of FAISS with ``cells`` cells in both directions."""
+    """Estimate the cost of FAISS's IVF,Flat with ``cells`` in both directions."""
     probed = max(1, round(cells * PROBED_CELLS))
     scans = 2 * 2.0 * problem.similarities * problem.dim * probed / cells
     products = 2 * 2.0 * problem.rows * cells * problem.dim  # rows are added, then searched for
@@ -154,7 +157,7 @@ def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
 
 
 def tile_bytes(problem: Problem, *, threads: int) -> int:
-    """Return an upper bound of the memory of an exact search, in bytes."""
+    """Return an upper bound of an exact search's bytes, unit rows included."""
     row = problem.dim * (4 + 4 + 2) + 3 * 12 * problem.k + ROW_BYTES
     return problem.rows * row + threads * THREAD_BYTES
 

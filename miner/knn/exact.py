@@ -65,7 +65,7 @@ def search_both(
         progress: called with numbers of computed similarities, which sum to about N * M.
 
     Raises:
-        ValueError: Vectors are not two-dimensional, not real, not finite or zero, k is below 1,
+        ValueError: Vectors are not two-dimensional, not real, zero or not finite, k is below 1,
             dimensions differ, or the precision is unknown.
     """
     sides = [checked_vectors(source, "source"), checked_vectors(target, "target")]
@@ -167,8 +167,8 @@ def _keys(rows: Matrix) -> FloatArray:
 def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: int) -> Neighbours:
     """Expand neighbours among unique rows to neighbours among all rows.
 
-    ``neighbours`` are the k nearest groups in ``base`` of each group in ``queries``. The result has
-    a row per row of the queries, and k columns, with ids of rows, -1 if there are fewer.
+    ``neighbours`` are the k nearest groups in ``base``, or all, of each group in ``queries``. The
+    result has a row per row of the queries, and k columns, with ids of rows, -1 if they are fewer.
     """
     counts, expanded = np.diff(base.start), Neighbours.empty(len(neighbours), k)
     members = [(place, m) for place in range(neighbours.ids.shape[1]) for m in range(k - place)]

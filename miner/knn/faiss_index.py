@@ -56,8 +56,8 @@ def check_index(text: str) -> None:
     1 to 999,999,999, without a sign or leading zeros.
 
     Raises:
-        ValueError: FAISS does not know the string or a parameter, the string has a letter before a
-            0, as in ``HNSW0``, a parameter's number is another one, or a parameter is ``ht``.
+        ValueError: FAISS does not know the string or a parameter, the string has a letter before
+            the number 0, as in ``HNSW0``, or a parameter has another number, or is ``ht``.
     """
     factory, colon, parameters = text.partition(":")
     refusal = (
@@ -102,7 +102,7 @@ def cells_of(index: faiss.Index) -> int:
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """Return how many of ``rows`` vectors to train an index on, 0 for none."""
+    """Return how many of ``rows`` vectors to train an index on, 0 if trained."""
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))
@@ -114,7 +114,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     """Train an index on unit rows, float32 (P, D).
 
     Raises:
-        ValueError: Rows are fewer than cells, or FAISS fails. The message names ``factory``.
+        ValueError: Rows are fewer than ``cells_of``, or FAISS fails. The message names ``factory``.
     """
     refusal = f"--index {factory!r}: cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):

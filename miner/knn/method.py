@@ -34,7 +34,7 @@ class PairedDocuments:
 class CellSpec:
     """Search among rows that share a cell.
 
-    There are ``count`` cells, or if it is None, as many as ``default_cells`` says. A row is in its
+    There are about ``count`` cells, or if it is None, as ``default_cells`` says. A row is in its
     nearest ones, about ``probes`` on average.
     """
 
@@ -71,7 +71,7 @@ def parse_method(text: str) -> CorpusMethod:
     """Parse the name of a search method.
 
     ``exact`` gives ``Exact``, and ``cells``, ``cells4096`` and ``cells4096:probes=8`` a
-    ``CellSpec``. Any other text gives an ``IndexSpec``, which ``faiss_index.check_index`` checks.
+    ``CellSpec``. Any other text, even ``auto``, gives an ``IndexSpec``, which is not checked here.
 
     Raises:
         ValueError: The text begins with ``cells`` and is not such a name.

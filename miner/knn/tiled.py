@@ -40,9 +40,9 @@ def search_tiles(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest rows in both directions, tile by tile.
 
-    Arguments, results and errors are as in ``miner.knn.exact.search_unit_rows``, but ``k`` and
-    dimensions are not checked. Usable CUDA devices search if ``precision`` is None or bfloat16, and
-    ``torch_pays``. The CPU searches if they fail.
+    Arguments, results and errors are as in ``miner.knn.exact.search_unit_rows``, but neither side
+    is empty, and ``k`` and dimensions are not checked. Usable CUDA devices search if ``precision``
+    is None or bfloat16, and ``torch_pays``. The CPU searches if they fail.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):
@@ -73,9 +73,10 @@ def search_one_way(
 ) -> Neighbours:
     """Find the k nearest rows of ``base`` for each query, exactly.
 
-    Queries (Q, D) and base (M, D) are unit rows, and ``precision`` is from
-    ``miner.knn.core.tuning.choose``. Neighbours are (Q, min(k, M)), best first. Ids are positions
-    in ``base``. ``progress`` is called with numbers of similarities, which sum to Q * M.
+    Queries (Q, D) and base (M, D) are unit rows. ``miner.knn.core.tuning.choose`` returns the
+    fastest ``precision``. Neighbours are (Q, min(k, M)), best first. Ids are positions in ``base``.
+    ``progress`` is called with numbers of similarities, which sum to Q * M. Errors of
+    ``encode_both`` and ``miner.knn.core.products.product`` are raised.
     """
     left, right = zip((queries, base), encode_both(queries, base, precision), strict=True)
     nearest = TopK.empty(len(queries), min(k, len(base)))

@@ -73,7 +73,7 @@ def mutual_neighbours(source: Matrix, target: Matrix) -> tuple[IntArray, IntArra
     """Return the source and target rows of mutual nearest neighbours by CSLS.
 
     They are int64 (P,) each, best first, of unit vectors (N, D) and (M, D). CSLS is twice a cosine
-    minus the mean cosines of both words' 10 nearest neighbours.
+    minus the mean cosines of both words' 10 nearest neighbours, which alone are compared.
     """
     pairs = mine(source, target, k=NEIGHBOURS, margin="csls", retrieval="intersect")
     return pairs.source, pairs.target
@@ -82,9 +82,9 @@ def mutual_neighbours(source: Matrix, target: Matrix) -> tuple[IntArray, IntArra
 def criterion(source: Matrix, target: Matrix) -> float:
     """Return the mean cosine of frequent source words and their best targets.
 
-    The best are by CSLS among all targets. ``source`` (N, D) are mapped vectors, most frequent
-    first (the first 10,000 count), and ``target`` is (M, D). The mean correlates with the share of
-    correct translations (Conneau et al. 2018, section 2.4).
+    The best are by CSLS among the 10 nearest of all targets. ``source`` (N, D) are mapped vectors,
+    most frequent first (the first 10,000 count), and ``target`` is (M, D). The mean correlates with
+    the share of correct translations (Conneau et al. 2018, section 2.4).
     """
     pairs = mine(source[:JUDGED], target, k=NEIGHBOURS, margin="csls", retrieval="forward")
     return float(pairs.cosine.mean(dtype=np.float64))

@@ -165,11 +165,11 @@ def round_to_bfloat16(rows: Matrix) -> NDArray[np.uint16]:
 
 
 def product_rounding(precision: Precision, dim: int) -> float:
-    """Return a bound of the relative error of a sum of ``dim`` products.
+    """Return a bound of the error of a sum of ``dim`` products.
 
-    It holds for a sum in any order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd
-    ed., section 3.1), before the result is rounded. Integers sum exactly. Arm's bfloat16
-    instructions round sums to odd, which errs by twice as much as rounding to nearest.
+    It is relative to the sum of absolute products, and holds in any order (Higham, Accuracy and
+    Stability of Numerical Algorithms, 2nd ed., section 3.1), before the result is rounded. Integers
+    sum exactly. Arm's bfloat16 rounds sums to odd, which errs by twice as much as to nearest.
     """
     steps = (dim + 2) * {"bfloat16": 2 * UNIT, "float32": UNIT}.get(precision, 0.0)
     return steps / (1 - steps)

@@ -11,7 +11,7 @@ from miner.compiling import compiled, compiled_part
 BLOCK = 32
 LANES = 8
 TINY = np.finfo(np.float32).tiny
-TO_WHOLE = 1.5 * 2.0**52  # adding it rounds a float64 to an integer
+TO_WHOLE = 1.5 * 2.0**52  # adding it rounds a float64 to an integer, in vector instructions
 BELOW = np.float32(-np.inf)
 SIGN, REST = np.uint32(0x8000), np.uint32(0x7FFF)  # bits of float16
 
@@ -190,7 +190,6 @@ def unit_rows(vectors: Any, rows: Any, scales: Any, out: Any, places: Any) -> No
 
     ``vectors`` (R, D) are float32, or float16's bits as uint16, finite and not zero. ``scales`` are
     1, or 2**112 for float16, and 2**26. Row ``rows[i]`` is written to ``out[places[i]]``, float32.
-    All loops compile to vector instructions, which calls to round would prevent.
     """
     unit, factor = scales
     lanes, floats = np.empty(LANES), np.empty(vectors.shape[1], dtype=np.float32)
@@ -216,10 +215,7 @@ def unit_rows(vectors: Any, rows: Any, scales: Any, out: Any, places: Any) -> No
 
 @_compile
 def rows_in(cells: Any, start: Any, stop: Any) -> Any:
-    """Return rows of ``cells`` (N, p) with a cell in ``range(start, stop)``.
-
-    They are int64, ascending.
-    """
+    """Return rows of ``cells`` with one in ``range(start, stop)``, ascending."""
     rows, count = np.empty(len(cells), dtype=np.int64), 0
     for row in range(len(cells)):
         for cell in cells[row]:

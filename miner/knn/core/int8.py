@@ -4,7 +4,8 @@ A block of products, ROWS rows by COLUMNS columns, stays in the CPU's registers 
 (Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication). There, it is
 compared with levels (floors minus biases), so most products never reach memory. If a number is
 added to the codes of columns (``raised``), sums start at minus that number times the sum of the
-row's codes. Functions with a ``builder`` generate LLVM code. Compiled callers omit ``typing``.
+row's codes. Functions with a ``builder`` generate LLVM code. Compiled callers omit ``typing``. Do
+not call functions if CHOSEN is None.
 
 Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns. A
 lane has 32 bits, which are four codes of int8 or two of int16. ``depth`` is the number of lanes.
@@ -46,7 +47,7 @@ _part = compiled_part(fastmath=FASTMATH)
 def way_of(kind: Any, *, limited: bool = False) -> Way:
     """Return this CPU's way to multiply codes of a dtype, int8 or int16.
 
-    int8 codes are ``limited`` if they keep to the limits of ``InstructionSet``.
+    ``InstructionSet`` says when int8 codes are ``limited``, and which sets multiply int16 codes.
     """
     if str(kind) == "int8":
         return (limited and _SET.limited) or _SET.int8

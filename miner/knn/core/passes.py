@@ -181,10 +181,7 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> tuple[Matrix, NDA
 
 
 def growing_blocks(rows: int, size: int) -> list[slice]:
-    """Split rows into slices that grow threefold, from 32 to ``size`` rows.
-
-    Floors are low at first, so most products exceed them.
-    """
+    """Split ``rows`` rows into slices that grow threefold, 32 to ``size``."""
     slices, start, length = [], 0, min(FIRST_BLOCK_ROWS, size)
     while start < rows:
         slices.append(slice(start, min(start + length, rows)))

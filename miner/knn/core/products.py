@@ -3,8 +3,9 @@
 NumPy multiplies floats. Compiled kernels (``miner.knn.core.int8``) multiply int8 by an instruction
 set of the CPU. torch multiplies bfloat16, and int8 if it is faster or the CPU lacks a set: up to
 eight times as fast as float32, but loading takes seconds. Results of a search do not depend on the
-library. A build of torch that lacks a function raises AttributeError or RuntimeError. bfloat16
-numbers are stored as their bits, uint16. Axes: ``R`` rows, ``C`` columns, ``D`` dimensions.
+library. A build of torch that lacks a function raises AttributeError or RuntimeError. ``ADIT_INT8``
+of the environment may choose a set instead of torch, or ``none``; an unknown one raises ValueError.
+Bits of bfloat16 are stored as uint16. Axes: ``R`` rows, ``C`` columns, ``D`` dimensions.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ INT8_DIMENSIONS = 1 << 17  # limit, below which 127 * 127 * D is less than 2**31
 
 
 def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Multiply codes (R, D) by codes (C, D) of the same type.
+    """Multiply codes (R, D) by codes (C, D) of the same type, but not int16.
 
-    Products (R, C) are int32 for int8 codes, float32 or float64 for floats, and for bits of
-    bfloat16 as uint16, bits of bfloat16. ModuleNotFoundError says that bfloat16, or int8 on this
-    CPU, needs torch.
+    Products (R, C) are int32 for int8 codes (-127 to 127), float32 or float64 for floats, and for
+    bits of bfloat16 as uint16, bits of bfloat16. ModuleNotFoundError says that bfloat16, or int8 on
+    this CPU, needs torch.
     """
     if left.dtype in (np.float32, np.float64):
         return np.asarray(left @ right.T)
@@ -165,7 +166,7 @@ def largest_sum() -> int:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the least CPU seconds of this thread in five calls of ``work``.
+    """Return this thread's CPU seconds for ``work``, the least of five calls.
 
     For products of OpenBLAS, which may use other threads, use ``blas_seconds_of``.
     """
@@ -210,7 +211,7 @@ def torch_pays(operations: float) -> bool:
 def low_precision_pays(operations: float) -> bool:
     """Return whether precisions below float32 may be faster.
 
-    ``operations`` is the number to compute. torch is loaded if it may be faster and ``torch_pays``.
+    They may with ``int8_kernels``. Otherwise, they may if ``torch_pays``, and torch is then loaded.
     """
     if int8_kernels():
         return True

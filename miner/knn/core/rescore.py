@@ -148,7 +148,7 @@ def best(neighbours: Neighbours, *, k: int) -> Neighbours:
     """Keep the ``k`` neighbours of each row with the highest cosines.
 
     They are sorted by descending cosine, then ascending id, and unused columns, -1 and -inf, are
-    last. The result has ``k`` columns, or as many as ``neighbours``.
+    last. The result has ``k`` columns, or as many as ``neighbours`` if it has fewer.
     """
     order = np.lexsort((neighbours.ids, -neighbours.cosines), axis=1)[:, :k]
     return Neighbours(

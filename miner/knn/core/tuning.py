@@ -3,7 +3,7 @@
 Results of a search do not depend on them. Axes are principal components of sampled rows of both
 sides (Jolliffe 2002, Principal Component Analysis, 2nd ed.; ``miner.knn.core.codes``). Coarse
 precisions and few axes take few operations, but more bounds exceed floors, and exact cosines take
-time.
+time. Functions that choose may load torch (``miner.knn.core.products.low_precision_pays``).
 """
 
 from __future__ import annotations
@@ -109,11 +109,11 @@ def type_of_integers(dim: int, operations: float) -> type[np.number]:
 def choose(
     source: Matrix, target: Matrix, *, k: int, precision: Precision | None, tried: int = TRIAL_ROWS
 ) -> Precision:
-    """Return ``precision``, or the fastest one if it is None.
+    """Return ``precision``, unchecked, or the fastest one if it is None.
 
     ``source`` and ``target`` are unit rows (N, D) and (M, D), and ``k`` is the number of
-    neighbours. ``tried`` rows of each side are searched in float32. With an empty side, the fastest
-    is float32.
+    neighbours. Up to ``tried`` rows of each side are searched in float32. With an empty side, the
+    fastest is float32.
     """
     return precision or _fastest(_TwoWayTrial(source, target, k, tried))
 

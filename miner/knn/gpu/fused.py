@@ -44,8 +44,8 @@ TILINGS = (
 class Hits(NamedTuple):
     """The hits of each row, or of each column, of a cell.
 
-    ``keys``, int64 (N, B), are EMPTY if unused. ``counts``, int32 (N,), are numbers of hits, or any
-    number above B if hits of the row are missing.
+    ``keys``, int64 (N, B), are from ``miner.knn.gpu.keys``, in any order, EMPTY if unused.
+    ``counts``, int32 (N,), are numbers of hits, or any number above B if hits may be missing.
     """
 
     keys: torch.Tensor

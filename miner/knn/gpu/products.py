@@ -60,9 +60,10 @@ def by_sorting(cell: Cell) -> Found:
 def by_hits(cell: Cell, tiling: Tiling) -> Found:
     """Find the keys above the floor of each row and of each column of a cell.
 
-    Floors are the last keys in ``cell.forward`` (N, C) and ``cell.backward`` (M, C'). The result is
-    int64 (N, B) and (M, B), in any order, EMPTY if unused. B is ``HITS`` times max(C, C'). If the
-    kernel finds more hits than fit, a row has its C largest keys instead, a column its C' largest.
+    Vectors and ``tiling`` are as in ``miner.knn.gpu.fused.find_hits``. Floors are the last keys in
+    ``cell.forward`` (N, C) and ``cell.backward`` (M, C'). The result is int64 (N, B) and (M, B), in
+    any order, EMPTY if unused. B is ``HITS`` times max(C, C'). If the kernel finds more hits than
+    fit, a row has its C largest keys instead, a column its C' largest.
     """
     from miner.knn.gpu.fused import find_hits
 

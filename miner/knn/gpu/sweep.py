@@ -38,7 +38,7 @@ ALIGNED = 8  # numbers; the kernel's bulk copies need rows of 16 bytes or multip
 class Plan(NamedTuple):
     """The plan of a search on a device.
 
-    ``resident`` says if all vectors fit its memory. Cells have at most ``lines`` rows per side.
+    ``resident`` says if all vectors stay on it. Cells have at most ``lines`` rows per side.
     """
 
     resident: bool
@@ -48,8 +48,9 @@ class Plan(NamedTuple):
 def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
     """Plan a search of ``lines``, rows plus columns, in ``free`` bytes.
 
-    A line takes ``line_bytes``, and has ``kept`` candidates. Vectors that don't fit are copied for
-    every cell. If no line fits, the plan's ``lines`` is 0 or less.
+    A vector takes ``line_bytes``, and a line has ``kept`` candidates. Vectors of more than half the
+    memory for vectors and cells are copied for every cell. If no line fits, the plan's ``lines`` is
+    0 or less.
     """
     budget = int(USABLE * free) - WORKSPACE - 8 * kept * lines
     all_lines = line_bytes * lines
