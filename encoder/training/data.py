@@ -57,7 +57,7 @@ def pair_weights(text: ParallelText, weights: Mapping[str, float]) -> NDArray[np
 def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText, ParallelText]:
     """Divide a text into training pairs and ``count`` held-out pairs.
 
-    Held-out pairs are random, and ``count`` is 1 or more. Both results keep the text's order.
+    Held-out pairs are random. ``count`` is 1 or more. Results keep the order, not ``excluded``.
 
     Raises:
         ValueError: The text has fewer than ``2 * count`` pairs.
@@ -83,7 +83,7 @@ def sample_batches(
     """Yield random batches of sentence pairs without end.
 
     A batch is an item of ``pairs``, and positions in it, int64. It has ``batch_size`` sentence
-    pairs or, with ``in_tokens``, as many as have up to ``batch_size`` tokens in their longer sides,
+    pairs or, with ``in_tokens``, as many as have up to ``batch_size`` tokens by ``count_tokens``,
     at least one. The item is drawn with probability proportional to (sum of its weights) **
     ``exponent``, multiplied by its ``times``. Each pass over it is a new shuffle that keeps a pair
     with probability equal to its weight. Each item needs a weight above 0.
@@ -107,8 +107,8 @@ def sample_batches(
 def join_targets(texts: Texts) -> list[ParallelText]:
     """Make N-way text of the pairs whose target sentence all texts have.
 
-    Row i of each returned text translates row i of the others. A sentence's first translation is
-    used. A row with a sentence of an earlier row is skipped, so all sentences of a language differ.
+    Row i of each returned text translates row i of the others, in the first text's order. A
+    sentence's first translation is used. Rows that repeat a sentence of a language are skipped.
 
     Raises:
         ValueError: The texts have several target languages, or no target sentence in common.
@@ -140,13 +140,13 @@ def join_targets(texts: Texts) -> list[ParallelText]:
 
 
 def sentences_by_language(texts: Texts | Sequence[TokenPairs]) -> dict[str, Any]:
-    """Return N-way sentences, or their tokens, by language, the target last."""
+    """Return ``join_targets``' sentences, or tokens, by language, target last."""
     sources = {text.name.partition("-")[0]: text.source for text in texts}
     return {**sources, texts[0].name.partition("-")[2]: texts[0].target}
 
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
-    """Return parallel text of each two of ``languages`` from ``join_targets``."""
+    """Return text of each two of ``languages``, from that of ``join_targets``."""
     texts_of, corpus = sentences_by_language(texts), texts[0].corpus
     return [
         ParallelText(name=f"{a}-{b}", source=texts_of[a], target=texts_of[b], corpus=corpus)

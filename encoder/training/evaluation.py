@@ -82,8 +82,8 @@ def held_out_error(texts: Texts) -> Measure:
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
     """Return the share of sentences with a wrong nearest neighbour, 0 to 1.
 
-    It is the mean of both directions, by cosine, among all sentences of ``text``, not empty. The
-    text's name has its languages, such as ``de-en``.
+    It is the mean of both directions of ``text``, not empty, by cosine. Of ties, the first counts.
+    The text's name has its languages (``de-en``). Errors of ``Encoder.for_language`` are raised.
     """
     source, target = map(encoder.for_language, text.name.partition("-")[::2])
     cosines = source.encode(text.source) @ target.encode(text.target).T
@@ -95,9 +95,10 @@ def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
 class Keeper:
     """Evaluator of a training, which saves the state and the best encoder.
 
-    The best encoder by ``best_by``, of equal ones the latest, is saved in ``folder`` with
-    ``facts``. The state is saved in ``folder/training``, with a log and curves of all evaluations.
-    ``finish`` returns the encoder and a function to save it. ``state`` is changed in place.
+    The best encoder by ``best_by``, of equal ones the latest, is saved in ``folder`` with ``facts``
+    and its figures. The state, a log and, if matplotlib is installed, curves of all evaluations are
+    saved in ``folder/training``. ``finish`` returns the result of ``Model.export``. ``state`` is
+    changed in place.
     """
 
     folder: Path
@@ -115,7 +116,7 @@ class Keeper:
         """Take ``measures``, save the encoder if none was better, and the state.
 
         ``figures`` are further figures by name, and include ``best_by`` unless a measure does.
-        OSError says that a file cannot be written.
+        OSError says that a file cannot be written. Errors of measures are raised.
         """
         exported, save = self.finish()
         encoder = training.task.deploy(exported)

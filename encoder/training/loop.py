@@ -1,4 +1,4 @@
-"""The training loop, from batches to updates of the weights."""
+"""The training loop, with the same batches and updates in all processes."""
 
 import logging
 import math
@@ -66,7 +66,7 @@ class RowAdam(torch.optim.Optimizer):
 def _update_rows(
     table: Array, means: Array, squares: Array, rows: Array, slopes: Array, factors: Array
 ) -> None:
-    """Update as in the last paragraph of section 2 of Kingma & Ba 2015."""
+    # As in the last paragraph of section 2 of Kingma & Ba 2015.
     first, second, epsilon, rate = factors
     one = np.float32(1)
     for number in range(len(rows)):
@@ -84,7 +84,7 @@ class Training:
     """A model and a task in training, after ``step`` steps.
 
     A step's random numbers depend only on its number, the seed and the process. ``rate_factor``, 1
-    at first, scales the learning rate.
+    at first, scales the learning rate. The task is moved to the model's device.
     """
 
     def __init__(self, model: Model, task: Task, options: TrainingOptions) -> None:
@@ -165,7 +165,7 @@ class Training:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Set the tensors of an earlier training, after ``step`` steps.
+        """Set the tensors, maybe not copied, of a training after ``step`` steps.
 
         Raises:
             ValueError: Tensors of the model or the task are missing or of other shapes.
@@ -221,7 +221,7 @@ def check_shares(options: TrainingOptions) -> None:
     """Check that the processes can share a batch.
 
     Raises:
-        ValueError: The batch size is too small, or not a multiple of the number of processes.
+        ValueError: A batch is below 129 tokens per process or, in pairs, not a multiple of them.
     """
     count, size = parallel.processes(), options.objective.batch_size
     if options.objective.in_tokens and size < count * (1 + LONGEST):

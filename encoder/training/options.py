@@ -45,12 +45,12 @@ def option(
 
 
 def option_fields(part: type) -> dict[str, Field]:
-    """Return a dataclass's fields with allowed values, by name."""
+    """Return a dataclass's fields that ``option`` made, by name."""
     return {one.name: one for one in fields(part) if "low" in one.metadata}
 
 
 def limits(one: Field) -> str:
-    """Describe the allowed numbers of an option's field."""
+    """Describe an option's allowed numbers, as ``1 or more`` or ``0 to 1``."""
     low, high = one.metadata["low"], one.metadata["high"]
     return f"{low} or more" if high == math.inf else f"{low} to {high}"
 
@@ -62,7 +62,7 @@ def inherit_option(inherited: type, name: str, default: T) -> T:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class ValidatedOptions:
-    """Base class of options, which raise ValueError for values not allowed."""
+    """Base class of options, frozen dataclasses that raise ValueError if bad."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -157,7 +157,7 @@ class ObjectiveOptions(ValidatedOptions):
         figure: the name of the objective's own measure, "" if none.
         best_by: the measure by which the best encoder is chosen, by default.
         schedule: ``adam``, or ``sgd`` for plain gradients with the schedule of ``Inference``.
-        clip: the maximum length of gradients, 0 for no limit.
+        clip: the maximum length of a step's gradient, 0 for no limit.
     """
 
     name: ClassVar[str]
@@ -362,7 +362,7 @@ class TrainingOptions(ValidatedOptions):
     seed: int = option(1, "seed of random choices; others give other weights", high=2**63 - 1)
 
     def flat(self) -> dict[str, Any]:
-        """Return all options by name, also the architecture's and the objective's."""
+        """Return all options by name, ``architecture`` and ``objective`` as names."""
         names = {"architecture": self.architecture.name, "objective": self.objective.name}
         return {**asdict(self), **asdict(self.architecture), **asdict(self.objective), **names}
 
@@ -384,9 +384,9 @@ def training_options(
     objective: str = RankingOptions.name,
     **values: Any,  # noqa: ANN401
 ) -> TrainingOptions:
-    """Build options from values by the names of ``TrainingOptions.flat``.
+    """Build options of an architecture, an objective and the training loop.
 
-    Other options have their defaults.
+    ``values`` are by name, from ``option_fields``. Other options have their defaults.
 
     Raises:
         ValueError: A value is not allowed, or an option is unknown or does not apply.
@@ -459,7 +459,7 @@ def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
 class Recipe(ValidatedOptions):
     """The text and the options of a training.
 
-    ValueError says that an option or a weight is out of range, or that options conflict.
+    ValueError says that an option, a weight or a name is not allowed, or that options conflict.
 
     Attributes:
         files: the files of text, by language pair (from ``reading.find_text``).

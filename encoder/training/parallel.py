@@ -42,17 +42,17 @@ def process_group() -> Iterator[None]:
 
 
 def processes() -> int:
-    """Return the number of processes that train together, 1 without torchrun."""
+    """Return the number of processes, 1 outside a connected ``process_group``."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
 def rank() -> int:
-    """Return the number of this process, from 0. Only process 0 writes."""
+    """Return this process's number, from 0, or 0 outside ``process_group``."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def run_in_first(make: Callable[[], T]) -> T:
-    """Return process 0's result of ``make``, or raise its ValueError, in all."""
+    """Return process 0's picklable ``make()`` or raise its ValueError, in all."""
     if processes() == 1:
         return make()
     results: list[Any] = [None]

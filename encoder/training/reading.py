@@ -138,7 +138,8 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
     """Read the text of one name from ``find_text``.
 
-    ``exclude`` are corpora of parallel text to skip. Errors of the readers below are raised.
+    It is read by ``read_sentences``, ``read_labelled`` or ``read_parallel_text``, which alone skips
+    corpora in ``exclude``. Their errors are raised.
     """
     if PAIR.fullmatch(name):
         return read_parallel_text(files, exclude=exclude)
@@ -149,8 +150,8 @@ def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
 def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> ParallelText:
     """Read the sentence pairs of one language pair.
 
-    Corpora in ``exclude`` are skipped. A file without a column of corpora is a corpus, whose name
-    is the part of the file's name before the language pair, or else the pair.
+    Corpora in ``exclude`` are skipped, but pairs with blank sentences are not. Without a column of
+    corpora, a file is a corpus, named by its name before the language pair, or else by the pair.
 
     Raises:
         ValueError: A file is missing or malformed, or no pairs remain.
@@ -169,7 +170,7 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
 
 
 def _split(path: Path) -> tuple[str, str, str]:
-    """Split a file's name into corpus, language pair and suffix."""
+    """Split a file's name into corpus (else pair), language pair and suffix."""
     suffix, compression = split_compression(path)
     corpus, _, name = path.name[: len(path.name) - len(suffix + compression)].rpartition(".")
     return corpus or name, name, suffix
@@ -211,7 +212,7 @@ def read_sentences(name: str, files: Files) -> ParallelText:
     Blank lines are skipped. The corpus of all pairs is ``name``.
 
     Raises:
-        ValueError: The files have no sentences, or are not UTF-8.
+        ValueError: The files have no sentences, are not UTF-8, or cannot be read.
     """
     lines = dict.fromkeys(line for path in files for line in read_lines(path) if line.strip())
     if not lines:
@@ -224,10 +225,10 @@ def read_successors(name: str, files: Files) -> ParallelText:
     """Read pairs of consecutive lines of documents.
 
     Files and blank lines end documents. A distinct line is the target of at most one pair, whose
-    source is the first different line that it follows directly.
+    source is the first different line that it follows directly. Each pair's corpus is ``name``.
 
     Raises:
-        ValueError: The files have no consecutive lines that differ, or are not UTF-8.
+        ValueError: No consecutive lines differ, or a file is not UTF-8 or cannot be read.
     """
     pairs: dict[str, str] = {}  # each answer once, because templates recur
     for path in files:
@@ -244,10 +245,10 @@ def read_successors(name: str, files: Files) -> ParallelText:
 
 
 def read_labelled(name: str, files: Files) -> ParallelText:
-    """Read labelled pairs of sentences, whose labels become the corpora.
+    """Read the pairs of ``read_inference``, whose labels become the corpora.
 
     Raises:
-        ValueError: A line is malformed, or one of the three labels does not occur.
+        ValueError: A file or line is malformed, or entailment, neutral or contradiction is missing.
     """
     rows = [row for path in files for row in read_inference(path)]
     labels, first, second = ([row[column] for row in rows] for column in range(3))
@@ -263,7 +264,7 @@ def read_inference(path: Path) -> list[tuple[str, str, str]]:
     """Read the label, premise and hypothesis of each line of a file.
 
     Without a header that names the columns, they are in this order. Pairs and errors are as in
-    ``parse_labelled``. ValueError also says that the file is not UTF-8.
+    ``parse_labelled``. ValueError also says that the file is not UTF-8 or cannot be read.
     """
     rows = [line.split("\t") for line in read_lines(path)]
     for names in _HEADERS:
@@ -278,9 +279,9 @@ def parse_labelled(
 ) -> list[tuple[str, str, str]]:
     """Return the label, premise and hypothesis of rows of cells, in order.
 
-    ``rows`` are cells with line numbers, ``columns`` the positions of the three, and ``path`` is
-    for errors. Labels are ``INFERENCE_LABELS``. The label ``contradictory`` becomes
-    ``contradiction``, and pairs without an agreed label (``-``) are skipped.
+    ``rows`` are cells with line numbers, ``columns`` the positions of the three, from 0, and
+    ``path`` is for errors. Labels become ``entailment``, ``neutral`` or ``contradiction`` (also
+    from ``contradictory``). Pairs without an agreed label (``-``) are skipped.
 
     Raises:
         ValueError: A line has too few columns, or an unknown label.

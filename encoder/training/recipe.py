@@ -47,13 +47,14 @@ def train_encoder(
 ) -> Mapping[str, Mapping[str, float]]:
     """Train an encoder and save it in the folder ``output``.
 
-    Each evaluation saves the state, and the encoder if it is the best so far, and replaces earlier
-    files. If ``output`` has the state of the same training, training resumes. ``teacher`` is the
-    encoder to learn from, if the objective needs one. ``start`` is the base encoder, of the same
-    architecture, whose vocabulary and weights training starts from, by default random. ``measures``
-    are evaluated in addition to the held-out error. ``on_begin`` is called with the number of
-    earlier steps, and ``on_step`` after each step. The result is the saved encoder's figures by
-    measure and part, or {} in another process than the first.
+    Each evaluation, after ``recipe.evaluate_every`` steps or the last, saves the state, and the
+    encoder if it is the best so far, and replaces earlier files. If ``output`` has the state of the
+    same training, training resumes. ``teacher`` is the encoder to learn from, if the objective
+    needs one. ``start`` is the base encoder, of the same architecture, whose vocabulary and weights
+    training starts from, by default random. ``measures`` are evaluated in addition to the held-out
+    error. ``on_begin`` is called with the number of earlier steps, and ``on_step`` after each step.
+    The result is the saved encoder's figures by measure and part, or {} in other processes of a
+    ``process_group`` than the first.
 
     Raises:
         ValueError: ``output`` cannot be written or has another training, a file is malformed or too
@@ -227,8 +228,8 @@ def sample_sentences(
 
     The number per text is proportional to its size, the sum of its pairs' weights, to the power of
     ``exponent``, with the mean ``mean_count`` (Conneau & Lample 2019, section 3.1), but at most the
-    size. Targets are omitted if the objective embeds sources only. ``recipe`` has the corpora's
-    weights, by which pairs are drawn without repetition.
+    size. Targets are omitted if the objective embeds sources only. ``recipe`` has the seed, and the
+    corpora's weights, not all 0, by which pairs are drawn without repetition.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)

@@ -38,7 +38,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write a state to a file in an existing folder by ``replace_files``."""
+    """Write or replace a state's file, with errors of ``replace_files``."""
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)
     progress = {"step": state.step, "seconds": state.seconds, "history": state.history}
     metadata = {"identity": json.dumps(state.identity), "told": json.dumps(progress)}
@@ -73,7 +73,7 @@ def check_identity(
 ) -> None:
     """Check that saved work has the identity of the present work.
 
-    Identities are JSON values by name. ``folder`` and ``work`` are for the error.
+    Identities are JSON values by name, None if missing. ``folder`` and ``work`` are for the error.
 
     Raises:
         ValueError: The identities differ.

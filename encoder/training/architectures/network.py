@@ -45,7 +45,7 @@ class SpelledEmbedding(nn.Embedding):
         return self._embed(distinct)[inverse]
 
     def fold(self) -> Tensor:
-        """Return the vectors of pieces and the end, (V + 1, D), no gradient."""
+        """Return the vectors of pieces and the end, (V + 1, D), without gradient."""
         with torch.no_grad():
             return self._embed(torch.arange(len(self.weight), device=self.weight.device))
 
@@ -68,7 +68,7 @@ EMBEDDINGS = "embed_tokens.weight"
 class Network(Model):
     """A network of ``encoder.trained`` in training.
 
-    ``tensors`` are its initial weights by name. Its embeddings have the n-grams of ``features``.
+    ``tensors`` become its weights, maybe not copied. Embeddings have the n-grams of ``features``.
     """
 
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
@@ -175,7 +175,7 @@ def module_key(language: str) -> str:
 
 
 class Apart(Model):
-    """Networks in training, one or more, by language."""
+    """One or more networks by language, called only through ``network_of``."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()

@@ -74,7 +74,7 @@ def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
 
 
 class Inference(Task):
-    """The task to classify entailment in pairs of sentences."""
+    """The task to predict pairs' ``corpus``, one of ``INFERENCE_LABELS``."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Inference(Task):
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the ``accuracy``, 0 to 1, on ``held_out``, the setting's texts."""
+        """Return the ``accuracy``, 0 to 1, on the setting's ``held_out`` tokens."""
         predictions = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
             for _, _, sides in self.held_out_batches(model, held_out)
@@ -94,7 +94,7 @@ class Inference(Task):
         return {ACCURACY: float((np.concatenate(predictions) == self._held_out).mean())}
 
     def save_extras(self, folder: Path) -> None:
-        """Write or replace the head in the encoder's folder by ``save_head``."""
+        """Write the head into its encoder's folder, with errors of ``save_head``."""
         weights = self.head.state_dict()
         save_head(folder, {name: tensor.cpu().numpy() for name, tensor in weights.items()})
 

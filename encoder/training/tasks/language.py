@@ -117,10 +117,10 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Choose tokens to predict, and hide, replace or keep them at random.
 
-    ``ids``, int64 (B, T), are ended and padded by ``end``, the last id. About 15% of the other
-    tokens are chosen, and at least one. If there are only ends, all are chosen. About 80% of the
-    chosen tokens become id 0, and 10% random ids. The result is the ids that a model sees, int64
-    (B, T), and which are chosen, bool (B, T).
+    ``ids``, int64 (B, T), on the CPU, are ended and padded by ``end``, the last id. About 15% of
+    the other tokens are chosen, and at least one. If there are only ends, all are chosen. About 80%
+    of the chosen tokens become id 0, and 10% random ids. The result is the ids that a model sees,
+    int64 (B, T), and which are chosen, bool (B, T).
     """
     draw = torch.rand(ids.shape, generator=generator).masked_fill(ids == end, 1)
     is_predicted = draw <= draw.min().clamp(min=PREDICTED_SHARE)  # at least one

@@ -128,7 +128,7 @@ class Paths(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the mean cross entropies of a path's targets.
 
-        ``pairs.name`` is the path, and ``rows`` are positions of N-way text. ``sides`` are unused.
+        ``pairs`` is an item of ``batch_pairs``, ``rows`` its positions, and ``sides`` are unused.
         """
         predictions = self._translate(model, self._paths[pairs.name], self._tokens, rows)
         return torch.stack([shared_mean(*each) for each in predictions]).sum()

@@ -58,7 +58,7 @@ def translation_ranking(
     negatives. All are unit rows. Logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``. The
     loss is the mean of the softmax cross entropies over rows and over columns (Chidambaram et al.
     2019, equation 2, in both directions, with the additive margin of Yang et al. 2019, equations 3
-    and 4). ``negatives`` (B, H, D) are H more wrong translations per source.
+    and 4). ``negatives`` (B, H, D) are H more wrong translations per source. ``scale`` is up to 40.
     """
     # Under autocast this product is bfloat16, five times as fast if the hardware has it. Its
     # rounding (0.04 in a logit at scale 20) is below the noise of the negatives.

@@ -1,4 +1,4 @@
-"""Base classes of objectives, which compute a loss from a batch."""
+"""Base classes of objectives, which may put models into evaluation mode."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,7 +125,7 @@ class Task(nn.Module):
         """Prepare for more steps, after an evaluation or before resuming."""
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the encoder to save, by default the trained ``encoder``."""
+        """Return the encoder to evaluate, by default the trained ``encoder``."""
         return encoder
 
     def save_extras(self, folder: Path) -> None:
@@ -191,7 +191,7 @@ class Mixture(Task):
         return {**self.main.figures(model, held_out), **means}
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return the encoder to save, by the objective's task."""
+        """Return the encoder to evaluate, by the objective's task."""
         return self.main.deploy(encoder)
 
     def rate_factor(self, history: Sequence[Mapping[str, Any]]) -> float:

@@ -72,7 +72,10 @@ class Translation(Task):
 
 @torch.inference_mode()
 def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
-    """Return the ``perplexity``, by name, of logits (N, V) and tokens (N,)."""
+    """Return the ``perplexity``, by name, of all batches together.
+
+    A batch, one or more, is logits (N, V) and tokens, int64 (N,). The maximum is exp(700).
+    """
     total, count = 0.0, 0
     for logits, tokens in predicted:
         total += sequence_translation(logits, tokens).item() * len(tokens)
