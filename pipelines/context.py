@@ -59,7 +59,7 @@ class RunContext:
         self.folder = _work_folder(self.options.work_dir, self.options.corpus_names)
 
     def for_part(self, part: str) -> RunContext:
-        """Return the context of a part of the same run."""
+        """Return the context of a part of the same run, or raise KeyError."""
         return replace(self, monitor=self.monitor.for_part(part), part=part)
 
     def with_options(self, **changes: object) -> RunContext:
@@ -96,7 +96,7 @@ class RunContext:
 
     @property
     def words_name(self) -> str:
-        """The names of ``word_encoders``, joined by "+" unless equal."""
+        """The distinct names of ``word_encoders``, joined by "+", or its errors."""
         return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:

@@ -20,7 +20,7 @@ class Meter:
     """A meter of work that shows nothing, and the base of other meters."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
-        """Measure work called ``name``, of ``total`` units (None if unknown)."""
+        """Measure ``name``, of ``total`` (None if unknown) units such as "lines"."""
 
     def begin(self, done: int) -> None:
         """Restart the time and the count, after ``done`` units of an earlier run."""
@@ -84,7 +84,7 @@ class LogLines(Meter):
             logger.info("%s: %s%s, %.3g/s%s", self._name, progress, units, rate, remaining)
 
     def close(self) -> None:
-        """Log the units counted and the seconds, both since ``begin``, if any."""
+        """Log the seconds and units since ``begin``, unless no unit was counted."""
         if done := self._done - self._before:
             seconds = time.monotonic() - self._start
             logger.info("%s: %s in %.1f s", self._name, counted(done, self._unit), seconds)
@@ -108,7 +108,7 @@ class Monitor:
         self._start = time.perf_counter()
 
     def for_part(self, part: str) -> "Monitor":
-        """Return a monitor with the same seconds, whose meters also name the part."""
+        """Return one that shares ``seconds``, and whose meters also name the part."""
         monitor = copy.copy(self)
         monitor._part = part
         return monitor
@@ -136,7 +136,7 @@ class Monitor:
 
 
 def log_to_stderr(level: int) -> None:
-    """Log the messages of ``PACKAGES`` from ``level`` on to stderr."""
+    """Log our messages from ``level`` on, to stderr or existing handlers."""
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

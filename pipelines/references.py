@@ -42,7 +42,7 @@ Reference = TypeVar("Reference", bound="EmbeddedShard | ShardReference")
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A shard of the sentences of a side.
+    """A shard of the sentences of the side "source" or "target".
 
     ``index`` counts from 0, and ``rows`` is the number of sentences. ``corpus`` is the artefact of
     the side's sentences, with facts of the whole side. It lists only files that the shard needs.
@@ -88,7 +88,7 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """The vectors of a shard's sentences, whose number is ``len``.
+    """The vectors of a shard's sentences, where ``len`` counts the vectors.
 
     Attributes:
         shard: The shard; its sentences may include some without a vector.
@@ -121,18 +121,18 @@ class EmbeddedShard:
 
     @property
     def dim(self) -> int:
-        """The number of dimensions of a vector."""
+        """The number of dimensions of ``columns``, or of a vector without any."""
         return sum(stop - start for start, stop, _ in self.columns) or int(self.stored().shape[1])
 
     def unit_vectors(self) -> Matrix:
-        """Return all n vectors, scaled to length 1, float32 (n, ``dim``)."""
+        """Return all n vectors of ``read``, of length 1, float32 (n, ``dim``)."""
         units = np.empty((len(self), self.dim), dtype=np.float32)
         for block in blocks(len(units), max(1, BLOCK_NUMBERS // self.dim)):
             unit_rows(self.read(block), out=units[block])
         return units
 
     def unit_blocks(self) -> Iterator[Matrix]:
-        """Yield all vectors in blocks, float32 (rows, ``dim``), of length 1."""
+        """Yield the rows of ``unit_vectors`` in order, in blocks."""
         for block in blocks(len(self), max(1, 4 * BLOCK_NUMBERS // self.dim)):
             yield unit_rows(self.read(block))
 
@@ -212,8 +212,8 @@ class ShardReference:
 class SearchableShard(ShardReference):
     """A shard with vectors, and the method to search it.
 
-    ``index`` is the artefact of the shard's FAISS index or of its vectors' cells, None if the
-    search is exact. Before ``fill_index``, it has an empty FAISS index or the side's centroids.
+    ``index`` is the artefact of the shard's FAISS index or vectors' cells, None if the search is
+    exact. Before ``fill_index``, it has all centroids or, from ``train_side``, an empty index.
     """
 
     method: CorpusMethod
@@ -227,7 +227,7 @@ class SearchTile:
     Attributes:
         part: Number of the tile and of all tiles for progress, such as ``2/6``, or empty.
         cells: Range of cells to compare in a cell join of whole sides, None for other searches.
-        floors: Artefacts with lower bounds of rows, from the join of nearest cells.
+        floors: Artefacts with lower bounds of rows' k-th cosines, from the join of nearest cells.
     """
 
     sources: Sequence[SearchableShard]
@@ -268,9 +268,9 @@ class RecallSample:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedNeighbours(ShardReference):
-    """Neighbours of rows of a shard, saved by a tile or a sample.
+    """Neighbours of a shard's vectors, saved by a tile or a sample.
 
-    ``part`` is the range of these rows in the artefact, None if the artefact lists every row.
+    ``part`` is the range of their lists in the artefact, None if it has a list of every vector.
     """
 
     artefact: Artefact
@@ -332,7 +332,7 @@ class ShardNeighbours(ShardReference):
         return [sorted(artefact.files.items()) for artefact in self.neighbours.values()]
 
     def load(self, scope: str) -> Neighbours:
-        """Load each vector's neighbours in a scope, "corpus" or "document"."""
+        """Load each vector's list in "corpus" or "document", or raise KeyError."""
         return load_list(self.neighbours[scope].file, self.shard.side)
 
 
@@ -358,7 +358,7 @@ class ChosenPairs:
         shards: The shards of both sides with their neighbours.
         merges: The rows of each merged sentence, None without monotone alignment.
         lines: The first line of each rated pair, None without ``adit rate``.
-        identical: Pairs with the same text on both sides, None without the judge's scores.
+        identical: All judged pairs, dropped identical ones apart; None without the judge's scores.
         rejected: Pairs that filters rejected, None without filters.
     """
 
@@ -400,8 +400,8 @@ class PairBatch:
 def element_name(element: object) -> str:
     """Return the name of an element, unique in its stage and part of the job.
 
-    A string is its own name. A list has the first name of its elements in alphabetical order. Any
-    other element has the name of its shard, or its own, or its index, or "" without these.
+    A string is its own name. A list, not empty, has its elements' first name in alphabetical order.
+    Any other element has the name of its shard, or its own, or its index, or "" without these.
     """
     if isinstance(element, list):
         return min(map(element_name, element))
@@ -457,8 +457,8 @@ def shard_parts(
 ) -> list[tuple[EmbeddedShard, range, Artefact]]:
     """Divide the rows that ``save_row_neighbours`` saved among shards.
 
-    The fact ``starts`` of ``saved`` must have that function's result for each side. Each shard, the
-    range of its saved rows, and the artefact without facts are returned.
+    The fact ``starts`` of ``saved`` must have that function's result for each side of ``shards``.
+    Each shard, the range of its saved rows, and the artefact without facts are returned.
     """
     starts, bare = saved.facts["starts"], replace(saved, facts={})
     return [

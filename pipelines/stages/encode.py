@@ -99,11 +99,10 @@ def count_dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
 def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     """Encode a shard, or read its vectors from ``embeddings``, and save them.
 
-    Slow batches are sealed, so that a stopped run resumes after them. Vectors that are zero or not
-    finite, as after an encoder's failure, are dropped. The fact ``dropped`` counts them by reason.
-    Encoded vectors are stored as float16, precomputed vectors in their own type. Vectors of a
-    joined encoder are stored without weights. The fact ``parts`` has the dimensions of each part by
-    name. ValueError says that the encoder lacks the language, or precomputed vectors are invalid.
+    Vectors that are zero or not finite, as after an encoder's failure, are dropped. The fact
+    ``dropped`` counts them by reason. Encoded vectors are stored as float16, without a joined
+    encoder's weights, precomputed vectors in their own type. The fact ``parts`` has the dimensions
+    of each part by name. Errors are of ``RunContext.encoder``, ``digest_of``, ``open_embeddings``.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)
@@ -176,7 +175,7 @@ def _write_vectors(
 
 
 def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Element]:
-    """Return an element per pair of corpora, a list of shards, sources first."""
+    """Return each pair's name and shards, sources first, with used columns."""
     return [Element(pair, _both_sides(run.for_part(pair), shards)) for pair in run.job.pairs]
 
 

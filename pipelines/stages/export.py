@@ -35,7 +35,10 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 
 
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write ``options.outputs``, or raise OSError, and return ``chosen``."""
+    """Write ``options.outputs``, and return ``chosen``.
+
+    OSError and errors of ``read_summary`` and ``RunContext.word_encoders`` are raised.
+    """
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
     if options.filters:
@@ -138,7 +141,6 @@ def completed_pairs(
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
     by default all. For both sides, columns such as ``source_id`` are added: ``id``, ``doc``,
     ``text`` and ``duplicates`` or, with merged sentences, ``rows``, ``ids``, ``doc`` and ``text``.
-    One pass over both corpora completes as many pairs as fit into memory.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (
@@ -188,7 +190,7 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 
 
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
-    """Return the texts of a side's rows (P,), which may be in any order."""
+    """Return the text of each of a side's ``rows`` (P,), in their order."""
     if not len(rows):
         return []
     return _Sentences(shards, pa.array(rows)).columns(0, len(rows))["text"].to_pylist()

@@ -64,7 +64,8 @@ def resolve_score_method(run: RunContext) -> RunContext:
     """Return the run with the option ``score`` of each pair decided.
 
     None becomes "words" if both languages have word vectors, else "margin". ValueError says that
-    they do not, but scores by words, ``fdr`` or ``unmatched_words`` were requested.
+    they do not, but scores by words, ``fdr`` or ``unmatched_words`` were requested. Other errors of
+    ``RunContext.word_encoders`` are raised.
     """
     parts = {}
     for name in run.job.pairs:
@@ -212,7 +213,10 @@ def read_words(
     is_given: bool,
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    """Call ``read_texts`` with the word encoders and languages of a run."""
+    """Call ``read_texts`` with the word encoders and languages of a run.
+
+    Pairs are lines of a parallel corpus if ``is_given``. Errors of ``word_encoders`` are raised.
+    """
     makers, languages = run.word_encoders(), run.languages
     return read_texts(makers, *texts, languages=languages, is_given=is_given, progress=progress)
 
@@ -352,7 +356,7 @@ def _neighbourhood_means(
 
 
 def locate_rows(ids: IntArray, rows: IntArray) -> tuple[Mask, IntArray]:
-    """Return which ``rows`` are in the ascending ``ids``, and their positions."""
+    """Mask ``rows`` that are in ascending ``ids``, and find their positions."""
     positions = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
     mask = ids[positions] == rows if len(ids) else np.zeros(rows.shape, dtype=np.bool_)
     return mask, positions[mask]

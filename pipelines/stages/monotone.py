@@ -59,9 +59,9 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align the sentences of a batch of documents, and save beads but no gaps.
+    """Align a batch of documents, and save beads with sentences of both sides.
 
-    The batch is returned with its ``beads``. Errors of ``cut_documents`` are raised.
+    The batch with ``beads`` is returned. Errors are of ``cut_documents``, ``RunContext.encoder``.
     """
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)

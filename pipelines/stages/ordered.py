@@ -156,7 +156,7 @@ def write_lines(
 ) -> None:
     """Write lines with their score, probability and reason to an open file.
 
-    Tabs separate cells, and NaN is empty. A ``header`` that is not None comes first. A pair that is
+    Tabs separate cells, NaN is empty. A ``header``, if not None, gets the new names. A pair that is
     not a line of its file is written as both texts. ``add_texts`` appends both texts to every line.
     """
     if header is not None:

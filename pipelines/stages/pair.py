@@ -63,7 +63,7 @@ class ShardedDocuments:
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
-    """Save the sums of documents' vectors, and return the shard."""
+    """Save the sums of documents' unit vectors, and return the shard."""
     _sums(run, embedded)
     return embedded
 

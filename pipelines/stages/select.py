@@ -23,10 +23,7 @@ Side: TypeAlias = Sequence[ShardNeighbours]
 
 
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
-    """Score all candidates by margin, select pairs, and save them.
-
-    A missing or repeated shard of a side raises ValueError.
-    """
+    """Select and save pairs by margin, with errors of ``collect_sides``."""
     options = run.options
     sources, targets = collect_sides(shards).values()
     both_sides = [*sources, *targets]
@@ -64,7 +61,7 @@ def write_sorted(draft: Draft, parts: Iterable[Pairs], options: MiningOptions) -
 
 
 def write_in_order(draft: Draft, name: str, parts: Iterable[Pairs], *, judged: bool = False) -> int:
-    """Write pairs to the file ``name`` of a draft, and return their number."""
+    """Write ``Pairs``, or ``JudgedPairs`` if ``judged``, and return how many."""
     count = 0
     with draft.file(name) as path, pq.ParquetWriter(path, numbers_schema(judged=judged)) as writer:
         for part in parts:

@@ -42,7 +42,10 @@ Summaries: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Write or replace ``run.json``, or raise OSError, and return ``chosen``."""
+    """Write or replace ``run.json`` in the work folder, and return ``chosen``.
+
+    OSError says that it cannot be written. Errors of ``RunContext.encoder_name`` are raised.
+    """
     options = run.options
     summary = {
         "version": product_version(),
@@ -255,7 +258,7 @@ def describe_many(
 ) -> str:
     """Format summaries of language pairs, a line each, costs and a next step.
 
-    ``seconds`` are by stage. ``work_dir`` is None for a temporary work folder.
+    Pairs are one or more. ``seconds`` are by stage. ``work_dir`` is None for a temporary folder.
     """
     width = max(map(len, summaries))
     lines = []

@@ -29,7 +29,7 @@ class DocumentPairs(NamedTuple):
 def document_pairs(run: RunContext) -> DocumentPairs:
     """Return the document pairs that the user gave, or that the run found.
 
-    ValueError says that no pair was found, or the list is malformed, OSError that it is unreadable.
+    An empty, malformed or not yet made list raises ValueError, an unreadable one OSError.
     """
     path = run.options.document_pairs
     if path is None:
@@ -101,7 +101,7 @@ def paired_rows(
 ) -> list[tuple[IntArray, IntArray]]:
     """Return each document pair's positions of vectors in both shards.
 
-    Positions are int64, ascending. Pairs without vectors in both shards are omitted.
+    They are int64, ascending. Pairs without both are omitted. Errors are of ``document_pairs``.
     """
     source_rows, target_rows = rows_by_document(source), rows_by_document(target)
     targets = document_pairs(run).targets

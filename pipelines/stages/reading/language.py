@@ -49,8 +49,8 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     The run is returned with ``shares``, ``escapes`` and, of joined encoders, ``encoder`` decided.
     With precomputed vectors and scores by margin, it is returned unchanged. Warnings are logged.
     With ``remember``, samples are stored in the work folder. A corpus that cannot be read has no
-    shares, and a later stage reports it. ValueError says that an encoder's configuration is
-    damaged, OSError that a sample cannot be stored. Errors of ``language_sample`` are raised.
+    shares, and a later stage reports it. ValueError says that an encoder's configuration or a
+    stored sample is damaged, OSError that one cannot be stored. Errors are of ``language_sample``.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:
@@ -155,7 +155,10 @@ def language_sample(path: Place, input_format: str) -> list[str]:
 
 
 def read_beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
-    """Return the first ``count`` sentences or more, or all, [] if unreadable."""
+    """Return the first ``count`` sentences or more, or all if fewer.
+
+    An unreadable corpus gives [], but a missing extra for documents raises ModuleNotFoundError.
+    """
     texts: list[str] = []
     try:
         for records in open_side(path, input_format):
@@ -175,7 +178,7 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
     """Describe a side's language, and the encoder's quality in it.
 
     Keys are ``given``, ``decided``, ``share`` (0 to 1, of a language that was not given) and
-    ``quality`` ("good", "fair" or "weak"). Values are None if unknown.
+    ``quality`` ("good", "fair" or "weak"). None means unknown. Errors are of ``read_coverage``.
     """
     corpus = options.side(side)
     language = corpus.effective_language
@@ -191,7 +194,7 @@ def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
     """Return warnings about a side's language, a line each, maybe none.
 
-    There are none without ``shares``, with precomputed vectors, or if coverage is not listed.
+    No ``shares``, no coverage, or precomputed vectors give none. Errors are of ``read_coverage``.
     """
     corpus = options.side(side)
     shares, tag, language = corpus.shares, corpus.language, corpus.effective_language

@@ -214,7 +214,7 @@ def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard
     They are the records that reading rejected, and sentences without a vector.
 
     Raises:
-        ValueError: More than ``options.max_rejected`` records of both sides were rejected.
+        ValueError: The files together have more than ``options.max_rejected`` records.
         OSError: A file cannot be written.
     """
     counts = [_write_rejected(run, side, shards) for side, shards in sides.items()]

@@ -80,8 +80,7 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
 def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
     """Split a group's documents, save the sentences, and return the group.
 
-    The artefact is ``split/SIDE/NNNNN``, none without files. A killed run resumes after its sealed
-    parts. Errors are of ``find_documents``.
+    The artefact is ``split/SIDE/NNNNN``, none without files. Errors are of ``find_documents``.
     """
     if group.files:
         _split(run, group)

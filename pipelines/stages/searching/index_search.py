@@ -99,8 +99,8 @@ def look_up(
 ) -> Neighbours:
     """Find the k nearest neighbours of a shard's vectors by FAISS indexes.
 
-    ``others`` are all shards of the other side. Neighbours are rescored exactly. Lists have length
-    k, or the number of the other side's vectors if less. Ids are rows, -1 if fewer were found.
+    ``others`` are all filled shards of the other side, in order. Neighbours are rescored exactly.
+    Lists have length k, or the other side's number of vectors if less. Ids are rows, -1 for none.
     """
     queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])

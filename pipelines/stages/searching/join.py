@@ -40,9 +40,8 @@ SLACK = 1.05  # rows of a tile over two shards' rows that are joined at once; bl
 def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
     """Divide the join of nearest cells into tiles.
 
-    This first join finds lower bounds (floors) for the join of all cells. If the search needs none,
-    the result is one tile, without ``cells``. ``shards`` are all of both sides, or ValueError says
-    that one is missing or repeated.
+    It finds lower bounds of cosines. If the search needs none, the result is one tile, without
+    ``cells``. ``shards`` are all of both sides, or ValueError says that one is missing or repeated.
     """
     sides, method = collect_sides(shards), shards[0].method
     whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)
@@ -52,10 +51,10 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
 
 
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
-    """Find floors for the rows in a tile of nearest cells, and save them.
+    """Find and save floors, lower bounds of k-th cosines, of a tile's rows.
 
     The tile is returned with ``floors``, one artefact. It has, for each side, the positions, int64
-    (n,), of n rows in these cells, and their floors, float32 (n,), -inf for none. Without
+    (n,), of n rows in ``cells``, and their floors, float32 (n,), -inf for none. Without
     ``cells``, the tile is returned unchanged.
     """
     cells = tile.cells
@@ -139,7 +138,7 @@ def _rows_of_two_shards(tile: SearchTile) -> int:
 def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
     """Search cells of a tile, and save the lists of rows with neighbours.
 
-    Ids are rows of the other side. ``shard_parts`` divides the artefact.
+    ``cells`` are ``tile.cells``. Ids are rows of the other side. ``shard_parts`` divides the lists.
     """
 
     def write(draft: Draft) -> Mapping[str, Any]:

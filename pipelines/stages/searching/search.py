@@ -1,8 +1,7 @@
 """Search tiles for the neighbours of both sides, and merge them by shard.
 
-A tile is a group of source shards by a group of target shards, with a list for every row. One shard
-per group takes most disk, so groups are larger beyond ``MAX_GROUPS`` per side. No result depends on
-groups. The work folder stores them, so that a grown side keeps its groups and gets new ones.
+A tile is a group of source shards by a group of target shards. No result depends on the groups. The
+work folder stores them, so that a grown side keeps its groups and gets new ones.
 """
 
 import itertools
@@ -41,7 +40,7 @@ from pipelines.stages.reading.documents import document_pairs, paired_rows
 from pipelines.stages.searching import join
 from pipelines.stages.searching.recall import measure_recall, recall_samples, search_sample
 
-MAX_GROUPS = 32
+MAX_GROUPS = 32  # per side; one shard per group would take most disk
 
 
 def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile | RecallSample]:
@@ -101,6 +100,7 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Ne
     """Search a tile in both directions, or a recall sample.
 
     A part per shard is returned, or an ``IndexLookup`` per shard and FAISS index of the other side.
+    With scope "document", errors of ``document_pairs`` are raised.
     """
     if isinstance(tile, RecallSample):
         return search_sample(run, tile)
