@@ -55,7 +55,7 @@ class Artefact:
     def file(self, name: str) -> Path:
         """Return a file's local path, without checking a local file.
 
-        ``checked`` fetches a remote file. The copy may be removed ten minutes after this call.
+        ``checked`` fetches a remote file, with its errors. A copy may be removed after ten minutes.
         """
         return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
@@ -159,6 +159,7 @@ def open_artefact(folder: Place) -> Artefact:
 
     Raises:
         ArtefactError: The folder has no seal, or an invalid one.
+        OSError: The seal cannot be read.
     """
     if artefact := _read_seal(folder):
         return artefact
@@ -246,7 +247,7 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
 
 
 class Draft:
-    """The files of an artefact that is being written to ``folder``.
+    """The files of an artefact being written to an existing ``folder``.
 
     They get their names as the context ``names`` ends without an error. ``digests`` are the SHA-256
     (hexadecimal) of written files by name.

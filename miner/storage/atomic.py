@@ -33,7 +33,7 @@ def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
     Raises:
         OutputError: A local ``path`` cannot be created or replaced, or its block raised an OSError
             with an ``errno``, such as a full disk. A block's other errors are raised unchanged.
-        PlaceError: The copy to a remote ``path`` cannot be made.
+        PlaceError: A remote ``path`` cannot be written. An unusable cache raises OSError.
     """
     if isinstance(path, RemotePath):
         with cache.temporary_file(path.suffix) as temporary:

@@ -45,7 +45,7 @@ def table_of(pairs: Pairs) -> pa.Table:
 
 
 def pairs_of(table: pa.Table) -> Pairs:
-    """Return the pairs of a table, ``JudgedPairs`` if it has a ``margin``."""
+    """Undo ``table_of``, with ``JudgedPairs`` if the table has a ``margin``."""
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
     judged = "margin" in table.schema.names
     names = numbers_schema(judged=judged).names
@@ -55,7 +55,7 @@ def pairs_of(table: pa.Table) -> Pairs:
 
 
 class Merges:
-    """The merged sentences of a ``side``, in a file of ``MERGE_FIELDS``."""
+    """Merged ``source`` or ``target`` rows in Parquet of ``MERGE_FIELDS``."""
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")

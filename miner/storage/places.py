@@ -1,8 +1,9 @@
 """Places of files, as local paths or URIs of Arrow's file systems.
 
 URIs begin with a scheme such as s3, gs, abfs or hdfs. ``RemotePath`` has the methods of
-``pathlib.Path`` that Adit uses, so most code accepts either. Files that are mapped into memory must
-be local; ``miner.storage.cache`` fetches them.
+``pathlib.Path`` that Adit uses, so most code accepts either. Its methods raise PlaceError if the
+store cannot be reached. Files that are mapped into memory must be local; ``miner.storage.cache``
+fetches them.
 """
 
 from __future__ import annotations
@@ -56,8 +57,7 @@ class RemotePath:
     """A file or folder at a URI, built by ``place``.
 
     In ``s3://bucket/folder?region=eu-west-1``, the options of Arrow's file system follow ``?``, and
-    apply to all paths below. ``str`` shows neither these nor a key and secret before ``@``. Methods
-    that use the store raise PlaceError if it cannot be reached.
+    apply to all paths below. ``str`` shows neither these nor a key and secret before ``@``.
     """
 
     # Not a dataclass, because ``asdict`` would show credentials.
@@ -150,7 +150,10 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """Yield a byte stream to a ``with`` block, with errors of ``open``."""
+        """Yield a byte stream to a ``with`` block, with errors of ``open``.
+
+        In the block, ValueError and OSError without ``errno`` also become PlaceError.
+        """
         with (
             self._connected() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,
@@ -170,7 +173,7 @@ class RemotePath:
         """Do nothing, because folders exist with their files."""
 
     def receive(self, local: Path) -> None:
-        """Copy a local file here, completely or not at all."""
+        """Copy a local file over this one, if any, completely or not at all."""
 
         def copy() -> None:  # with errors that Arrow's ``copy_files`` ignores
             with local.open("rb") as file, filesystem.open_output_stream(target) as stream:
@@ -267,7 +270,7 @@ def remove_tree(folder: Place) -> None:
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
     """Return all files below a folder, with their sizes in bytes.
 
-    A missing folder has none.
+    They are in any order. A missing folder has none.
     """
     if isinstance(folder, RemotePath):
         entries = folder._entries(recursive=True)

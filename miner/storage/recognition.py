@@ -95,8 +95,8 @@ _UNSPACED = re.compile(
 def check_lines(path: AnyPath, lines: Iterable[str], text_format: str) -> None:
     """Check that the first lines of a file do not show another format.
 
-    ``text_format`` is the format that the file should have, ``lines`` or ``tsv``. At most 200 lines
-    that are not blank are checked. Doubtful ``lines`` log a warning. ``path`` is not read.
+    ``text_format``, ``lines`` or ``tsv``, is the expected one. At most 200 lines with text count.
+    Doubtful ``lines`` log a warning, once. ``path`` is not read, but its ``.csv`` counts.
 
     Raises:
         CorpusError: The lines show another format. The message names it and the remedy.
@@ -180,7 +180,7 @@ def tables_in(lines: Sequence[str], delimiters: Iterable[str] = DELIMITERS) -> I
 def divide(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
     """Yield the cells of each line, or of each record of CSV.
 
-    Delimiters in ``QUOTING`` are of CSV, where a quoted cell may contain them and ends of lines,
+    Delimiters ``,`` and ``;`` are of CSV, where a quoted cell may contain them and ends of lines,
     and spaces before a cell are skipped. ``MAX_LINE_BYTES`` becomes the field limit of ``csv``.
     Iteration raises csv.Error for a longer cell of CSV, or a carriage return outside of quotes.
     """

@@ -222,7 +222,7 @@ def open_binary(path: AnyPath) -> IO[bytes]:
 class Pipe:
     """A ``stream``, such as standard input, that can be opened repeatedly.
 
-    It keeps the bytes that were read before ``release`` in memory. ``name`` is for messages.
+    Bytes read before ``release`` stay in memory. ``name`` acts as a path, whose suffix counts.
     """
 
     def __init__(self, stream: IO[bytes], name: str) -> None:

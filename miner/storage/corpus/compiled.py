@@ -23,8 +23,8 @@ def digest_lines(
 
     ``data``, uint8, are the texts' bytes. ``words[i]``, uint32, are the four bytes from
     ``data[i]``, little-endian. Text i is ``data[starts[i] : starts[i + 1] - 1]``, with int64
-    ``starts`` (N + 1,). Only texts in the mask ``kept`` (N,) are digested. The random ``keys``,
-    uint64 (W + 2, 4), suffice for texts of W whole words.
+    ``starts`` (N + 1,). Digests outside of the mask ``kept`` (N,) stay unchanged. The random
+    ``keys``, uint64 (W + 2, 4), suffice for texts of W whole words.
     """
     for line in range(len(high)):
         if not kept[line]:

@@ -91,7 +91,7 @@ def _list_corpus(folder: Place) -> tuple[list[NamedPlace], list[str]]:
 
 
 def summarise_names(names: Sequence[str], unit: str = "files") -> str:
-    """Count names, and list the first five, as ``2 files (a.txt, b.txt)``."""
+    """Count names, and list at most five, as ``6 files (a, b, c, d, e, ...)``."""
     shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return f"{counted(len(names), unit)} ({shown})"
 
@@ -99,10 +99,10 @@ def summarise_names(names: Sequence[str], unit: str = "files") -> str:
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
     """Return pairs of name and place of the files of the corpus at ``path``.
 
-    A path that is not a folder is returned unchecked. Files are at any depth in a folder, sorted by
-    the ids of their first records, shorter ids first, then by name. Files without readable first
-    records are last. A folder without a file of a corpus raises CorpusError. Errors of
-    ``folder_files``, and of ``open_corpus`` except for CorpusError, are raised.
+    A path that is not a folder is returned unchecked. Files at any depth in a folder, named by
+    their paths below it, are sorted by the id of the first record, shorter ids first, then by name.
+    Files without a readable one are last. A folder without a file of a corpus raises CorpusError.
+    Errors of ``folder_files``, and of ``open_corpus`` except for CorpusError, are raised.
     """
     if not path.is_dir():
         return [(path.name, path)]

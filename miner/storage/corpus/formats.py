@@ -55,8 +55,8 @@ def line_parser(
 ) -> LineParser:
     """Return the parser of a text format for a file.
 
-    If the first line of a ``tsv`` that is not blank has neither two columns nor three, CorpusError
-    is raised. Errors of ``check_lines`` are also raised.
+    It turns lines into ``Columns``, and adds malformed positions to a dict. CorpusError is raised
+    by ``check_lines``, and if a ``tsv`` has not two or three columns in its first line with text.
 
     Args:
         path: Names the file in errors.

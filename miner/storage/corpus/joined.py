@@ -20,8 +20,8 @@ ENDS_BLANK[0x80:0x8B] = True
 class JoinedLines(Sequence[str]):
     """A sequence of N texts, stored as one string of bytes in UTF-8.
 
-    ``data`` are the bytes, with a line end between two texts. ``starts``, int64 (N + 1,), are the
-    positions where texts begin. The last is where another text would begin.
+    ``data`` has a line feed between two texts. ``starts``, int64 (N + 1,), are the positions where
+    texts begin, and where another would begin. If any byte is not UTF-8, only ``raw`` reads texts.
     """
 
     def __init__(self, data: bytes, starts: NDArray[np.int64]) -> None:
@@ -31,7 +31,7 @@ class JoinedLines(Sequence[str]):
     def from_texts(cls, texts: Iterable[str]) -> "JoinedLines":
         """Join texts, or raise UnicodeEncodeError for a lone surrogate.
 
-        If any text contains a line end, all texts can only be read by ``raw``.
+        If any text contains a line feed, all texts can only be read by ``raw``.
         """
         encoded = [text.encode() for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -65,7 +65,7 @@ class JoinedLines(Sequence[str]):
         return np.diff(self.starts) - 1
 
     def column(self) -> "pa.StringArray":
-        """Return the texts, which must contain no line end, as Arrow strings."""
+        """Return the texts, which must contain no line feed, as Arrow strings."""
         import pyarrow as pa
 
         offsets = (self.starts - np.arange(len(self.starts))).astype(np.int32)

@@ -104,7 +104,7 @@ def _is_utf8(joined: bytes) -> bool:
 
 
 def _line_blocks(path: AnyPath) -> Iterator[bytes]:
-    r"""Yield blocks of whole lines joined by ``b"\n"``."""
+    r"""Yield blocks of the lines of ``line_batches``, joined by ``b"\n"``."""
     chunks = read_chunks(path)
     unfinished = next(chunks, b"")
     _refuse_other_than_text(path, unfinished)

@@ -168,9 +168,9 @@ def parquet_file(
 
 
 def record_columns(path: AnyPath, schema: pa.Schema) -> list[str]:
-    """Return the columns of a schema among ``id``, ``doc`` and ``text``.
+    """Return which of ``id``, ``doc`` and ``text`` a schema has, in order.
 
-    ``text`` has strings, ``id`` and ``doc`` strings, integers or only nulls.
+    ``text`` has strings, ``id`` and ``doc`` strings, integers or only nulls. Errors name ``path``.
 
     Raises:
         CorpusError: ``text`` is missing, or one of these is duplicate or of another type.

@@ -33,8 +33,8 @@ BLOCK_BYTES = 150  # bytes of memory per record while a block is sorted
 class SortedRecords:
     """Records with a 64-bit key, sorted in blocks on disk.
 
-    The first field of ``dtype`` is the key. An unnamed file in ``folder`` stores records until
-    ``close``, in sorted blocks of ``block``. Call ``append`` only before ``between`` and ``parts``.
+    The first field of ``dtype`` is the key. An unnamed file in ``folder`` stores them until
+    ``close``, in sorted blocks of ``block`` records. Call ``append`` only before the other methods.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, block: int) -> None:

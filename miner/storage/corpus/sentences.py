@@ -48,7 +48,7 @@ class CorpusCounts:
     first_rejected: dict[str, int] = field(default_factory=dict)
 
     def add(self, sentences: Sentences) -> None:
-        """Count the records of another batch."""
+        """Count the records of the next batch."""
         self.kept += len(sentences.kept)
         self.duplicates += len(sentences.duplicates)
         for record in sentences.rejected.select(["row", "why"]).to_pylist():

@@ -97,7 +97,7 @@ class UniqueIds:
     def first_duplicate(self) -> DuplicateId | None:
         """Return the first id that recurs, or None.
 
-        Call it once, after the iteration.
+        Call it once, after the iteration, and only instead of ``check``.
         """
         if not len(self._digests):
             return None

@@ -23,9 +23,9 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
     """Return for each sentence of a document whether its language is foreign.
 
     A sentence is foreign if its paragraph is, unless the sentence by itself is probably in
-    ``language``. Paragraphs below 40 bytes are foreign if 90% of longer ones' text is.
-    ``paragraphs`` are the ascending paragraph numbers of ``texts``, ``language`` is the corpus's
-    ``known_label``.
+    ``language``, the corpus's ``known_label``. A paragraph is foreign if py3langid is nearly sure
+    of that, or one below 40 bytes if 90% of longer ones' text is. ``paragraphs`` are the ascending
+    paragraph numbers of ``texts``.
     """
     joined = {
         number: " ".join(text for _, text in group)

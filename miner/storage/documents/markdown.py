@@ -74,7 +74,7 @@ _NOT_PROSE = _CODE | {*_HIDDEN}
 
 
 def read_page(name: str, content: bytes) -> records.Document:
-    """Return a Markdown document, broken if blank, not UTF-8 or too long."""
+    """Return Markdown's ``prose``, broken if blank, not UTF-8 or too long."""
     document = records.decode_document(name, content)
     return document if document.broken else records.check_document(name, prose(document.text))
 
@@ -157,7 +157,7 @@ def _interrupts(line: str) -> bool:
 
 
 def _after_markup(source: str, position: int, limit: int) -> tuple[int, str | None]:
-    """Return the end of the markup, and the text after it unless tags follow."""
+    """Return the end of markup's last line, and its text, None after a tag."""
     text = None
     while (markup := _MARKUP.match(source, position, limit)) and markup["hides"]:
         text = ""

@@ -130,8 +130,8 @@ def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
 def unwrap(text: str) -> str:
     """Join the lines of a paragraph with spaces.
 
-    A ``LINE_BREAK`` becomes a line's end, and other white space single spaces. Lines that break
-    between Chinese or Japanese characters are joined without a space.
+    A ``LINE_BREAK`` (carriage return) becomes a line feed, other white space single spaces. Lines
+    that break between Chinese or Japanese characters are joined without a space.
     """
     lines = WIDE_BREAK.sub("", text).split(LINE_BREAK)
     return "\n".join(" ".join(line.split()) for line in lines).strip()

@@ -140,7 +140,8 @@ def is_wrapped(text: str) -> bool:
 def clean_sentence(text: str) -> str:
     """Return a sentence in NFC, on one line, with single spaces.
 
-    ``INVISIBLE`` characters and any ``WIDE_BREAK`` are removed. Control characters become spaces.
+    Invisible characters are removed, and line ends between Chinese or Japanese ones. Control
+    characters become spaces.
     """
     text = WIDE_BREAK.sub("", INVISIBLE.sub("", text))
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()

@@ -70,8 +70,9 @@ def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus consists of documents.
 
     It does if ``input_format`` is ``documents``, or is ``auto`` and all suffixes are in
-    ``DOCUMENT_SUFFIXES``. In a folder, media and styles do not count, and unknown suffixes only if
-    more than half of the other files have one. Errors of ``folder_files`` are raised.
+    ``DOCUMENT_SUFFIXES`` (HTML, WARC, WET and XML). In a folder, media and styles do not count, and
+    unknown suffixes only if more than half of the other files have one. Errors of ``folder_files``
+    are raised.
     """
     if input_format != "auto":
         return input_format == "documents"
@@ -108,7 +109,7 @@ def _files_by_suffix(folder: Place) -> dict[str, list[Place]]:
 def looks_like_a_document(path: Place) -> bool:
     """Return whether a text is wrapped, has long paragraphs, or is a web page.
 
-    The first 64 KiB decide. A damaged file gives False, an unreachable store PlaceError.
+    The first 64 KiB decide. An unreadable file gives False, an unreachable store PlaceError.
     """
     try:
         data = read_bytes(path, SAMPLED_BYTES)
@@ -144,8 +145,8 @@ def describe_documents(folder: Place) -> str:
 def document_files(path: Place) -> list[NamedPlace]:
     """Return pairs of name and place of the files of documents at a path.
 
-    In a folder, they are at any depth, without hidden files, files about the corpus, such as
-    README.md, and unknown suffixes. Errors of ``folder_files`` and ``reader_of`` are raised.
+    In a folder, they are at any depth, named by paths below it, without hidden files, files such as
+    README.md and unknown suffixes. Errors of ``folder_files`` and ``reader_of`` are raised.
 
     Raises:
         CorpusError: ``path`` is missing, or has no file of documents.

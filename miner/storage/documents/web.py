@@ -57,8 +57,8 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the page of a file, or the documents of an archive or a dump.
 
     Of an archive, only conversions (WET) and responses in (X)HTML with status 200 are documents,
-    and of a dump, only articles, not redirects. Their names are addresses and titles. Errors of
-    ``read_chunks`` are raised. CorpusError also says that the archive or dump is damaged.
+    and of a dump, only articles, not redirects. Their names are addresses and titles, a page's is
+    ``name``. Errors of ``read_chunks`` are raised, and CorpusError for a damaged archive or dump.
     """
     suffix = split_compression(path)[0]
     if suffix == ".xml":

@@ -22,7 +22,7 @@ def open_zip(path: Place, languages: Languages) -> PairFile:
     """Open the two files in a zip archive, where line i of both is a pair.
 
     The files are ``NAME.XX-YY.XX`` and ``NAME.XX-YY.YY``. The source is ``YY`` if that is the
-    language of ``languages[0]``, or else ``XX``.
+    language of ``languages[0]``, or else ``XX``. Errors of ``open_binary`` are raised.
 
     Raises:
         CorpusError: The archive cannot be opened, or does not have exactly one such pair of files.

@@ -37,7 +37,7 @@ class Columns:
 
 
 def open_table(path: Place, lines: Sequence[str], columns: Sequence[str]) -> PairFile:
-    """Recognise the columns of a table by its first lines.
+    """Recognise the columns of a table by its first lines, not all blank.
 
     ``columns`` are names or numbers (from 1) of source and target, or empty. CorpusError says that
     the lines are not a table or lack ``columns``, or that the columns of text are in doubt.

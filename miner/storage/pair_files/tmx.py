@@ -21,7 +21,7 @@ def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairF
     """Recognise the languages of a TMX file by its first units.
 
     ``languages`` choose source and target. For None, the language of the header comes first, then
-    languages of the units in order. ``columns`` must be empty.
+    languages of the units in order. ``columns`` must be empty. PlaceError is as in ``read_chunks``.
 
     Raises:
         CorpusError: The file is damaged, ``columns`` is not empty, or the first units lack the
