@@ -210,7 +210,10 @@ class PathsOptions(ObjectiveOptions):
     """Options of the objective ``paths``, in batches of N-way rows."""
 
     name = "paths"
-    summary = "an encoder and a decoder per language, from pairs that share their targets"
+    summary = (
+        "an encoder per language and a decoder per language of --targets, from pairs that share "
+        "their targets; a sole target has no encoder"
+    )
     apart, figure = True, PERPLEXITY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 96)
     whitening: float = 0.0

@@ -191,7 +191,7 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
     path = folder / WEIGHTS
     weights = path.read_bytes() if path.is_file() else b""
     if hashlib.sha256(weights).hexdigest() != config["sha256"]:
-        raise ValueError(f"encoder use: {path} is missing or damaged; install or copy it again")
+        raise ValueError(f"encoder use: {path} is missing or damaged; reinstall Adit")
     installed = [load_bundled(language).name for language in KINDS]
     if config["bundled"] != installed:
         raise ValueError(

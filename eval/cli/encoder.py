@@ -44,7 +44,7 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
             if subparser.get_default("encoder") is None:
                 text = "encoder to measure, such as mini or use; see adit mine (default: mini)"
                 add("--encoder", default="mini", metavar="SPEC", help=text)
-            text = "print JSON, with fractions from 0 to 1 (default: a table, with percentages)"
+            text = "print JSON, with fractions instead of percentages (default: a table)"
             add("--json", action="store_true", help=text)
     return parser
 

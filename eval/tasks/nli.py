@@ -94,7 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_directory(parser, holds="test.xx.tsv or dev.xx.tsv, or xnli.test.tsv")
     add = parser.add_argument
-    text = "training pairs (else --head): LABEL TAB premise TAB hypothesis, or as SNLI or MultiNLI"
+    text = (
+        "training pairs (else --head): LABEL TAB premise TAB hypothesis, or .txt of SNLI, MultiNLI"
+    )
     add_list(parser, "--train", "FILE", text, type=Path, default=[])
     text = (
         "instead of --train: use the classifier in this folder, of adit train --objective nli; "

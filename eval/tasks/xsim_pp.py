@@ -132,7 +132,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_aligned_data(parser)
     text = (
-        f"choose among the {CANDIDATES} nearest sentences by the score of adit mine --score words "
+        f"choose among the {CANDIDATES} nearest sentences by the score of adit rate --score texts "
         "(default: by margin)"
     )
     parser.add_argument("--rerank", action="store_true", help=text)

@@ -195,14 +195,11 @@ def load_judge(path: Path = BUNDLED) -> Judge:
             learned = tuple(json.loads((file.metadata() or {}).get("features", "[]")))
         if learned not in (FEATURES, SEEN):
             raise ValueError(
-                f"judge: {path} was trained on the features of another version; install "
-                "bitext-adit again"
+                f"judge: {path} was trained on the features of another version; reinstall Adit"
             )
         return Judge(**arrays, learned=learned)
     except (OSError, SafetensorError, TypeError) as error:
-        raise ValueError(
-            f"judge: {path} is missing or damaged; install or copy it again"
-        ) from error
+        raise ValueError(f"judge: {path} is missing or damaged; reinstall Adit") from error
 
 
 def bundled_judge(*, is_given: bool) -> Judge:

@@ -83,7 +83,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
     arguments.add_languages(parser)
     arguments.add_input_formats(parser)
     add, low = parser.add_argument, MiningOptions.document_threshold
-    text = f"keep pairs that score at least T; equal documents score 1 (default: {low})"
+    text = f"keep pairs that score at least T; the highest score is 1 (default: {low})"
     add("--threshold", dest="document_threshold", type=parse_threshold, metavar="T", help=text)
     parser.set_defaults(document_threshold=low, work_dir=None, runner=None, scope=DOCUMENT)
 

@@ -80,7 +80,7 @@ def _add_fetch(parser: argparse.ArgumentParser) -> None:
     add("language", type=parse_option, metavar="XX", help="code such as de, wol or kas_Deva")
     add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the encoder")
     add("--url", default=PUBLISHER, metavar="URL", help=f"URL of a mirror (default: {PUBLISHER})")
-    text = "fetch nothing, and fail if a file is missing or damaged"
+    text = "fetch nothing, and fail if a file is missing or differs from DIR/SHA256SUMS"
     add("--offline", action="store_true", help=text)
 
 

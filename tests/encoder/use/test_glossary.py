@@ -157,7 +157,7 @@ def test_what_is_damaged_or_of_another_encoder_is_refused(
     (folder / CONFIG).write_text(json.dumps({**config, "bundled": ["mini@1", "mini/more@2"]}))
     with pytest.raises(ValueError, match=r"trained with mini@1 and mini/more@2, but mini@"):
         load_glossary(folder)
-    refused = r"weights\.safetensors is missing or damaged; install or copy it again"
+    refused = r"weights\.safetensors is missing or damaged; reinstall Adit"
     (folder / WEIGHTS).write_bytes(b"of another version")
     with pytest.raises(ValueError, match=refused):
         load_glossary(folder)

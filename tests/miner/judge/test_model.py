@@ -142,7 +142,7 @@ def test_probabilities_of_given_pairs_follow_from_each_score() -> None:
 
 def test_a_file_that_is_no_judge_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "judge.safetensors"
-    with pytest.raises(ValueError, match="is missing or damaged; install or copy it again"):
+    with pytest.raises(ValueError, match="is missing or damaged; reinstall Adit"):
         load_judge(path)
     path.write_bytes(BUNDLED.read_bytes()[:1000])
     with pytest.raises(ValueError, match="is missing or damaged"):
