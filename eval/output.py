@@ -117,7 +117,7 @@ def id_lines(pairs: Iterable[IdPair]) -> str:
 
 
 def load_template(name: str) -> "Template":
-    """Load a Jinja template of ``eval/assets``, which escapes all but Markup."""
+    """Load a strict Jinja template of ``eval/assets`` that escapes non-Markup."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -149,7 +149,7 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
 
     A pair counts once, with its best score. A pair whose source or target occurs repeatedly, or
     not at all, among the sentences of its side is dropped. If ``output`` is not None, the ids of
-    the extracted pairs are written to it or replace it.
+    the extracted pairs, whose scores are the threshold or more, are written to it or replace it.
 
     Raises:
         ValueError: The pairs are not in .tsv, ``options`` has no sides, a file is missing or

@@ -123,8 +123,9 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
 
     The file is ``multiway.tsv`` in ``many.output``, or ``multiway.jsonl`` if ``many.ending`` begins
     with jsonl. A line, after a header in TSV, has a cluster's number of languages, number of links
-    (pairs), score of the weakest link, and at most one sentence per language. ValueError says that
-    languages are more than 64 or a run is not finished, OutputError that writing failed.
+    (pairs), score of the last link needed for it, and at most one sentence per language. Clusters
+    of most languages come first. ValueError says that languages are more than 64 or a run is not
+    finished, OutputError that writing failed.
     """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}

@@ -1,4 +1,4 @@
-"""The command ``adit score``, which imports heavy modules when it runs."""
+"""The command ``adit score``, with late imports, which prints its errors."""
 
 import argparse
 import math

@@ -1,4 +1,4 @@
-"""The commands ``adit report``, ``adit why`` and ``adit calibrate``."""
+"""Commands ``adit report``, ``why`` and ``calibrate``, which print errors."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""Contents of the sections of a run's report, for the page's template."""
+"""Sections of the report of a run that wrote pairs, for its template."""
 
 import itertools
 import math
@@ -86,8 +86,8 @@ def overview(run: Run, quality: Quality) -> Section:
 
     Keys are ``cards``, ``thresholds`` and ``documents``. A card is a heading, a figure and a
     remark. Thresholds are the rows of ``calibration.thresholds`` that keep pairs, none without
-    estimates. If no pair has a document, documents are None. Else they are the number of document
-    pairs, and a list of up to 50 with the most pairs: names, pairs and expected correct pairs.
+    estimates. Documents are None if no pair has one. Else they are the number of document pairs,
+    and up to 50 of them, most pairs first: names, pairs and correct pairs (estimated, or else all).
     """
     estimates, kept = quality.estimates, run.summary.get("kept")
     note = f"of {run.summary['candidates']:,} candidates"

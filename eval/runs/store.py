@@ -60,7 +60,7 @@ class PairFile:
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
         """Return the number of pairs with each value of ``reason``, and a sample.
 
-        A value is ``identical``, or the names of all filters that rejected a pair, between commas.
+        Only ``REJECTED`` has any: ``identical``, or all rejecting filters, between commas.
         The sample is a table of up to ``count`` pairs in file order, random but the same each time.
         """
         table = self._file.read()
@@ -136,8 +136,7 @@ class Run:
     def best_unwritten_score(self) -> float:
         """The best score below written pairs, or the threshold if higher.
 
-        It is the best of unwritten pairs below all written ones, or the run's threshold. Each is
-        -inf if there is none.
+        Only pairs below all written ones count. Either is -inf if there is none.
         """
         scores = (self.chosen if self.judged is None else self.judged).scores
         limit = self.options["threshold"]

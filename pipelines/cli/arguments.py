@@ -142,7 +142,7 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return the group's ``add_argument``, with the help from ``texts``."""
+    """Return the group's ``add_argument`` for one option, a key of ``texts``."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
@@ -278,13 +278,13 @@ def add_corpora(
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add ``-o``, whose help is ``text`` and ``ending``, stdout's format."""
+    """Add ``-o``, None if omitted, with ``text`` and stdout's format as help."""
     text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
 
 def add_columns(parser: Group, *, repair: str = HELP["--repair"]) -> None:
-    """Add ``--columns``, and ``--repair`` with the help ``repair``."""
+    """Add ``--columns``, a list, and ``--repair`` with the help ``repair``."""
     add = make_add_option(parser)
     add("--columns", type=parse_names, action="extend", default=[], metavar="A,B")
     parser.add_argument("--repair", action="store_true", help=repair)
@@ -297,7 +297,7 @@ def add_languages(
     corpora: tuple[tuple[str, str], ...] = CORPORA,
     default: str = "detected from a sample",
 ) -> None:
-    """Add the option ``--PREFIX-lang`` for the language of each corpus.
+    """Add ``--PREFIX-lang``, a BCP 47 tag or None, for each of ``corpora``.
 
     ``corpora`` has prefixes, and names for the help, which shows ``default`` unless ``required``.
     """
@@ -315,7 +315,7 @@ def add_input_format(group: Group) -> None:
 
 
 def add_input_formats(group: Group) -> None:
-    """Add ``--input-format``, ``--src-format`` and ``--tgt-format``."""
+    """Add ``--input-format``, and optional ``--src-format``, ``--tgt-format``."""
     add_input_format(group)
     for side, corpus in CORPORA:
         text = f"format of {corpus}, if the sides differ; see --input-format (default: its value)"

@@ -33,8 +33,9 @@ def command_lines(
 
     A line has the file's options, the file's corpora unless ``argv`` names one, and ``argv``
     without ``--config FILE``, whose options win. Without ``--config``, ``argv`` is the only line.
-    ValueError says that the file is not TOML, a key is unknown, or a flag or ``run`` has a wrong
-    type. OSError says that the file cannot be read, SystemExit that an argument is malformed.
+    ``make_parser`` returns a new parser of the command, which may be changed. ValueError says that
+    the file is not TOML, a key is unknown, or a flag or ``run`` has a wrong type. OSError says that
+    the file cannot be read, SystemExit that an argument is malformed.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument(OPTION)

@@ -1,4 +1,7 @@
-"""Run ``adit pair`` and ``adit split``, and decide how to mine documents."""
+"""Run ``adit pair`` and ``adit split``, and decide how to mine documents.
+
+Both commands print the errors of users, and return the status of ``run_command``.
+"""
 
 import argparse
 import logging

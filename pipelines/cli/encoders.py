@@ -1,4 +1,4 @@
-"""Run ``adit encoders`` and ``adit fetch``."""
+"""Run ``adit encoders`` and ``adit fetch``, and print user errors."""
 
 import argparse
 import sys
@@ -30,7 +30,7 @@ def _add_encoders(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_encoders, "adit encoders")
 def encoders(args: argparse.Namespace) -> int:
-    """List encoders, their languages, and the search error in each language."""
+    """Describe an encoder, with search errors by language, and list others."""
     from encoder.joined import parse_joined
 
     spec = args.spec

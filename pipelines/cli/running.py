@@ -60,9 +60,9 @@ def supports_pipes(
     temporary copy. If ``streams`` is true of the arguments, a pipe that is neither Parquet nor a
     zip file is replaced by a ``Pipe``. If OUT is ``-`` or missing, ``args.to_stdout`` is set, and a
     file that is written to the temporary ``args.output`` is copied to stdout. Its format is
-    ``args.format``, by default ``ending``. If ``ending`` is None, OUT stays. ValueError says that
-    OUT is missing on a terminal without ``--plan``, or that pipes are used with ``--runner``,
-    several output files, or standard input twice.
+    ``args.format``, by default ``ending``. If ``ending`` is None, OUT stays. The command raises
+    ValueError if OUT is missing on a terminal without ``--plan``, or pipes are used with
+    ``--runner``, an unknown format, several output files, or standard input twice.
     """
 
     def decorate(work: Work) -> Work:
@@ -142,7 +142,7 @@ def mining_options(
 ) -> MiningOptions:
     """Build the options of a run from arguments with the fields' names.
 
-    Other arguments are ignored. Missing ones are defaults. A bad ``--memory`` raises ValueError.
+    Others are ignored. Missing ones are defaults. A bad text in ``memory`` raises ValueError.
     """
     values = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
     values |= {name: tuple(values.get(name, ())) for name in ("beam_options", "filters")}
@@ -154,7 +154,7 @@ def mining_options(
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
     """Build the options of the source and of the target corpus, in this order.
 
-    ``args`` are of ``add_corpora``, ``add_languages`` and ``add_input_formats``.
+    ``args`` are of ``add_corpora``, ``add_languages``, ``add_input_formats``, and maybe vectors.
     """
     values = vars(args)
     return [
@@ -173,7 +173,8 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Yield the work folder of a run, for the ``with`` block.
 
-    Without ``--work-dir``, it is a temporary folder for the block, next to a local OUT.
+    Without ``--work-dir``, it is a temporary folder for the block: next to a local OUT, whose
+    folder is made, or in the system's folder for temporary files.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.

@@ -1,4 +1,4 @@
-"""Run ``adit train``, ``adit map`` and ``adit bootstrap``."""
+"""Run ``adit train``, ``map`` and ``bootstrap``, and print user errors."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
     """Add an option for each ``option`` with a help in classes of options.
 
-    ``kinds`` are the classes, such as architectures, by name. The help names the kinds that have
-    the option, if not all, and its defaults. An option that the user omits sets no argument.
+    ``kinds`` are the classes by name. The help names the classes with the option, if not all,
+    and its defaults. An omitted option sets no argument. One with a tuple as default sets a list.
     """
     fields: dict[str, dict[str, Field]] = {}
     for kind, options in kinds.items():

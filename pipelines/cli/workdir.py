@@ -1,4 +1,4 @@
-"""Run ``adit status`` and ``adit clean``, for the work folder of a run."""
+"""Run ``adit status`` and ``clean`` on a work folder, and print errors."""
 
 import argparse
 import sys
@@ -55,7 +55,7 @@ def _describe(stage: state.StageState) -> str:
 def clean(args: argparse.Namespace) -> int:
     """Remove the vectors, neighbours and other results of a finished run.
 
-    Its summary, list of stages and rejected lines stay.
+    Its summary, options, list of stages, rejected lines and copy of a rated file's lines stay.
 
     Raises:
         ValueError: Printed, not raised: the folder has no run, or its run is in use or unfinished.

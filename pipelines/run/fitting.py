@@ -209,7 +209,7 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
 
 
 def known_bytes(run: RunContext) -> int:
-    """Return the maximum bytes of words that a run's encoders will cache."""
+    """Load a run's encoders, and return the maximum bytes of words they cache."""
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
         encoders += [run.for_part(part).side_encoder(side) for part, side in run.job.corpora]

@@ -121,7 +121,7 @@ class Ledger:
 def start_ledger(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
     """Remove the ledger of earlier runs, and record the stages of this run.
 
-    ``elements`` has each stage's number of elements, or the name of the stage that makes them.
+    ``elements`` has each stage's number of elements, or an earlier stage with as many results.
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)

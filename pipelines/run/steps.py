@@ -164,7 +164,7 @@ ENDING: tuple[Step, ...] = (
 
 
 def steps_of(options: MiningOptions) -> tuple[Step, ...]:
-    """Return the steps that mine corpora with these options."""
+    """Look at the corpora of a run, and return the steps that mine them."""
     sides = (options.source, options.target)
     has_documents = any(is_documents(side.path, side.input_format) for side in sides)
     encoding = PAIRING if options.pairs_documents else (*ENCODING, *SHARING)
@@ -178,7 +178,7 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
     """Return the number of elements of the stage of each ``MapStep``, by name.
 
-    An unknown number is replaced by the name of the stage whose results are the elements.
+    An unknown number is replaced by the name of an earlier stage with as many results.
     """
     sources: dict[str, int | str] = {}
     feed: int | str = len(job.corpora)

@@ -54,6 +54,7 @@ class TextRater:
         """Build a rater from the first lines of the file ``name`` of pairs.
 
         CorpusError says that no line is a pair, ValueError that a language lacks a filter or words.
+        Other errors are of ``load_encoder``.
         """
         run = _with_languages(options, first, name)
         both_texts = _usable_texts(run, first)[0]
@@ -65,7 +66,7 @@ class TextRater:
         return cls(run=run, statistics=statistics, typical=typical)
 
     def rate(self, pairs: Sequence[FilePair]) -> list[RatedLine]:
-        """Rate lines, in their order."""
+        """Rate lines, in their order, with NaN for those without a usable pair."""
         both_texts, problems = _usable_texts(self.run, pairs)
         texts = read_words(self.run, both_texts, is_given=True)
         scores, probabilities = _judged(texts, self.statistics)
