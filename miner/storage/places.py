@@ -99,10 +99,6 @@ class RemotePath:
         """The path of the folder that contains the file or folder."""
         return RemotePath(self._root, self._inner.parent, self._query)
 
-    def with_suffix(self, suffix: str) -> RemotePath:
-        """Return the path with another suffix, such as ``.txt``."""
-        return RemotePath(self._root, self._inner.with_suffix(suffix), self._query)
-
     def absolute(self) -> RemotePath:
         """Return the path itself, which is always absolute."""
         return self
