@@ -4,10 +4,11 @@ from collections.abc import Collection
 
 # Keys of miner.margin.MARGINS, miner.selection.RETRIEVALS and miner.filters.FILTERS.
 MARGINS = ("ratio", "distance", "absolute", "csls")
-MARGINS_HELP = (
-    "score to select pairs by, of the cosine a and the mean b of both sentences' cosines to their "
-    "nearest neighbours; ratio: a / b; distance: a - b; absolute: a; csls: 2a - 2b"
+FORMULAS = (
+    "of the cosine a and the mean b of both sentences' cosines to their nearest neighbours; ratio: "
+    "a / b; distance: a - b; absolute: a; csls: 2a - 2b"
 )
+MARGINS_HELP = f"score to select pairs by, {FORMULAS}"
 RETRIEVALS = ("max", "intersect", "forward", "backward")
 RETRIEVALS_HELP = (
     "selection of pairs by margin; max: the best first, each sentence once; forward, backward: the "

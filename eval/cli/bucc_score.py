@@ -40,11 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "also write the ids of extracted pairs, SOURCE_ID TAB TARGET_ID lines, to FILE"
     add("--output", type=Path, metavar="FILE", help=text)
-    text = "print JSON, with fractions from 0 to 1 (default: a line, with percentages)"
+    text = "print JSON, with fractions from 0 to 1 (default: text, with percentages)"
     add("--json", action="store_true", help=text)
     text = (
         "score like LASER's bucc.py: --optimize is the default, a score equal to the threshold is "
-        "extracted, and duplicate sentences are skipped; the signature goes to stderr"
+        "extracted, and duplicate sentences are skipped; the signature goes to stderr; needs PAIRS "
+        "in .tsv, and source and target sentences"
     )
     add("--compat", choices=["laser"], help=text)
 

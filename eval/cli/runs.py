@@ -9,7 +9,8 @@ from miner.wording import counted
 
 def _add_run(parser: argparse.ArgumentParser, output: str | None = None) -> None:
     add = parser.add_argument
-    add("directory", type=place, metavar="DIR", help="--work-dir of a finished adit mine or rate")
+    text = "--work-dir of a finished run (of --languages: its subfolder mined/XX-YY)"
+    add("directory", type=place, metavar="DIR", help=text)
     if output:
         add("-o", "--output", type=place, required=True, metavar="FILE", help=output)
 
@@ -92,8 +93,8 @@ def _rate(text: str) -> float:
 def calibrate(args: argparse.Namespace) -> int:
     """Show thresholds of error rates, and write pairs with probabilities.
 
-    With --known, probabilities are estimated from labelled pairs. Without it, they are the judge's,
-    and the run must be scored by words.
+    With --known, probabilities are estimated from labelled pairs. Without it, they are the run's,
+    which must be scored by words.
 
     Raises:
         ValueError: Printed, with status 2 returned: the run lacks pairs, or FILE is not .jsonl.

@@ -39,7 +39,7 @@ class Sentences(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit align``."""
     parser.epilog = (
-        "A line of OUT, such as [3, 4]:[5]:0.4137, has positions in SRC and in TGT, from 0, and "
+        "A line of OUT, such as [3, 4]:[5]:0.413702, has positions in SRC and in TGT, from 0, and "
         "the cost of their alignment, which is lower for more similar sentences. If OUT ends in "
         ".jsonl, it has one object per line with cost, ids and texts. With --document-pairs, SRC "
         "and TGT contain many documents, and OUT must end in .jsonl."

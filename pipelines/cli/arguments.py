@@ -23,34 +23,54 @@ Group: TypeAlias = argparse._ArgumentGroup | argparse.ArgumentParser
 AUTO_PAIRS = "auto"
 # Prefix of a corpus's options, and the name of the corpus in help texts.
 CORPORA = (("src", "SRC"), ("tgt", "TGT"))
+_SELECTS = "which selects them in multilingual TMX, JSON or Parquet"
+TEXTS_OF_PAIRS = (
+    ("src", f"the source texts, {_SELECTS}"),
+    ("tgt", f"the target texts, {_SELECTS}"),
+)
 
 PRECISION = (
     "number format in networks: float32; bfloat16 or int8 (often faster, slightly other vectors); "
     "auto (the fastest here whose vectors have a cosine of at least 0.9995 to float32 vectors)"
 )
-REPAIR = "repair wrong characters (mojibake), HTML entities, invisible characters, spaces, quotes"
+REPAIR = (
+    "repair wrong characters (mojibake), HTML entities, invisible characters, spaces, quotes (pip "
+    "install 'bitext-adit[repair]')"
+)
+OUTPUT = (
+    ".tsv (score, source, target), .jsonl or .parquet (every field), .tmx (if both languages are "
+    "given), .dataset (a folder for Hugging Face's datasets), or a name with %% (pairs.%%: two "
+    "files of lines, by language); add .gz or .zst to compress text"
+)
+FORMATS = (
+    "lines: one sentence per line; bucc: id TAB text, which may contain tabs; tsv: id TAB text or "
+    "id TAB doc TAB text, without a header; jsonl, parquet: records with text, and optionally id "
+    "and doc; documents: raw documents, to split into sentences; auto: by suffix and content "
+    f"(default: {CorpusOptions.input_format})"
+)
+TOP = (
+    "write only the N best pairs, 1 or more, of any probability unless --fdr or --threshold is "
+    "given"
+)
+DETECTED = "detected from its name and a sample"
 HELP = {
-    "--output": "output file for the pairs, best first: .tsv (score, source, target), .jsonl or "
-    ".parquet (every field), .tmx, .dataset (a folder for Hugging Face's datasets), or a name with "
-    "%% such as pairs.%% for two files of lines, by language; add .gz or .zst to compress text",
+    "--output": f"output file for the pairs, best first: {OUTPUT}",
     # Many languages.
-    "--languages": "mine pairs of many languages, each read and encoded once: a folder with one "
+    "--languages": "mine many languages, each read and encoded once: a folder with one "
     "file or folder per language, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, "
-    "zh/), or a corpus with a field 'language' (.jsonl, .parquet); OUT must be a folder",
+    "zh/), or a corpus with a field 'language' (.jsonl, .parquet); OUT must be a folder; excludes "
+    "--plan and options of SRC and TGT",
     "--pairs": "language pairs to mine, such as de-en,fr-en; requires --languages (default: all)",
     "--format": "format of standard output, tsv, tsv.gz, jsonl, parquet or tmx, or of the files "
     "OUT/XX-YY.ENDING with --languages, also dataset or %% (default: tsv)",
     "--multiway": "also write clusters of sentences that translate each other, at most one per "
     "language, to OUT/multiway.tsv (.jsonl with --format jsonl); requires --languages",
     # Input.
-    "--input-format": "format of the text; lines: one sentence per line; bucc: id TAB text, which "
-    "may contain tabs; tsv: id TAB text or id TAB doc TAB text, without a header; jsonl, parquet: "
-    "records with text, and optionally id and doc; documents: raw documents, to split into "
-    f"sentences; auto: by suffix and content (default: {CorpusOptions.input_format})",
+    "--input-format": f"format of the text; {FORMATS}",
     "--max-rejected": "stop if more than N lines of both sides together are rejected, 0 or more; "
     "reasons are blank, not UTF-8, over 10,000 characters and so on (default: no limit)",
-    "--keep-duplicates": "also search and pair each copy of a sentence (default: only the first; "
-    "in .jsonl, .parquet and .dataset, its pair has the ids of the others)",
+    "--keep-duplicates": "also search and pair each copy of a sentence (default: all if monotone, "
+    "else the first; .jsonl, .parquet and .dataset have all ids)",
     # Vectors.
     "--encoder": f"encoder of sentences: {ENCODERS} (default: {Default.encoder})",
     "--precision": f"{PRECISION} (default: {Default.precision})",
@@ -70,28 +90,30 @@ HELP = {
     "such as 0.05, below 1; needs --score words (default: pairs of a probability of 0.5 or more)",
     "--all": "write all matched pairs, also improbable ones; conflicts with --fdr and --threshold",
     "--order": "score: each pair once, the best first; input: every line of the input in its "
-    "place, with the columns score, probability and reason, as TSV (default: input if a TSV file "
-    "of pairs is rated to TSV, otherwise score)",
+    "place, with the columns score, probability and reason, as TSV (default: input for --score "
+    "texts, and TSV or ||| to TSV, else score)",
     "--repair": f"{REPAIR}, before scoring; --order input adds the repaired texts as columns",
     "--columns": "columns of source and target in a file of pairs, by number from 1 or by name, "
     "such as 3,4 or src,trg (default: by header or content)",
-    "--top": "write only the N best pairs, 1 or more, of any probability unless --fdr or "
-    "--threshold is given (default: no limit)",
-    "--filters": "reject pairs and write them, with the reason, to a file next to OUT; names "
-    "separated by commas: short (under 3 letters), length (unusual ratio of lengths), copied (both "
-    "sides nearly the same), numbers (none shared), urls (different addresses), script, language "
-    "(other than the corpus's), hub (in over 50 neighbour lists), or web, which is "
+    "--top": f"{TOP} (default: no limit)",
+    "--filters": "reject pairs and write them, with the reason, next to OUT unless it is -; "
+    "names separated by commas: short (under 3 letters), length (unusual ratio of lengths), copied "
+    "(both sides nearly the same), numbers (on both sides, none shared), urls (different "
+    "addresses), script, language (other than the corpus's), hub (in over 50 neighbour lists), or "
+    "web, which is "
     f"{', '.join(choices.FILTER_SETS['web'])} (default: none)",
-    "--near-duplicates": "reject pairs whose texts share at least 80%% of their 4-letter sequences "
-    "with a better pair (estimated by MinHash)",
+    "--near-duplicates": "reject pairs that share at least 80%% of their 4-letter sequences "
+    "with a better pair (estimated by MinHash; pip install 'bitext-adit[duplicates]')",
     "--keep-identical": "also write pairs with the same text on both sides (default: only --score "
     "margin writes them)",
     "--unmatched-words": "also write each side's words that seem to have no counterpart, in the "
-    "fields source_unmatched and target_unmatched of .jsonl, .parquet and .dataset",
+    "fields source_unmatched and target_unmatched of .jsonl, .parquet and .dataset; needs --score "
+    "words",
     "--index": "search for neighbours; exact; cells: faster, but misses some, in groups of similar "
     "sentences, such as cells4096:probes=8 (4,096 groups, each sentence in about 8); a FAISS "
-    "factory string, with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: exact up "
-    f"to 10^11 similarities (lines of SRC x TGT), otherwise cells (default: {Default.index})",
+    "factory string (pip install 'bitext-adit[faiss]'), such as IVF4096,Flat:nprobe=64; auto: "
+    "exact up to 10^11 similarities (lines of SRC x TGT), otherwise cells (default: "
+    f"{Default.index})",
     "--search-precision": "number format in which --index exact and cells find candidates; affects "
     f"speed, never results (default: {Default.search_precision}, the fastest on this machine)",
     # Documents.
@@ -99,7 +121,8 @@ HELP = {
     "paired with its own (default: document with --document-pairs or a monotone alignment, "
     "otherwise corpus)",
     "--document-pairs": "file of SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs "
-    "translated documents by content and name (default: auto for documents, none for a corpus)",
+    "translated documents by content and name (default: auto with --scope document or --alignment "
+    "monotone, otherwise none)",
     "--alignment": "free: pair sentences in any order; monotone: align paired documents in order, "
     "with merged, split and missing sentences (default: monotone for two folders of documents, "
     "unless --plan, embeddings, or another --retrieval, --index or option here is given; otherwise "
@@ -111,15 +134,25 @@ HELP = {
     "resume and later commands reuse them (default: a temporary folder next to OUT)",
     "--memory": "memory limit, such as 800M or 6G (powers of 1024); exits at once if the run "
     "cannot fit (default: half of the machine's memory, without this exit)",
-    "--workers": "number of processes on this machine, 1 to its number of cores; all cores are "
-    f"used in any case, and each process takes memory of its own (default: {Default.workers})",
-    "--runner": "run on another engine, by the name of Beam's runner, such as FlinkRunner; put "
-    "Beam's own options last, after -- (default: this machine)",
+    "--workers": "number of processes on this machine, 1 to its number of cores; above 1 needs pip "
+    "install 'bitext-adit[beam]'; all cores are used in any case, and each process takes memory of "
+    f"its own (default: {Default.workers})",
+    "--runner": "run on another engine by a Beam runner such as FlinkRunner (needs "
+    "'bitext-adit[beam]'); put Beam's options last, after -- (default: this machine)",
     "--shards": "minimum number of parts that each side is cut into, 1 or more; more need less "
     "memory each (default: one per worker, more if needed to fit the memory limit)",
     "--plan": "only estimate the run's time, memory and disk, by a trial of the first lines",
 }
 RATE_HELP = {
+    "--output": f"output file for the pairs: {OUTPUT}",
+    "--input-format": f"format of SRC and TGT (that of PAIRS is recognised); {FORMATS}",
+    "--keep-duplicates": "also search each copy of a sentence, and rate each copy of a pair "
+    "(default: only the first; .jsonl, .parquet and .dataset have all ids)",
+    "-k": f"nearest neighbours to compare a pair with, 1 or more (default: {Default.k})",
+    "--margin": f"score by vectors, {choices.FORMULAS} (default: {Default.margin})",
+    "--top": f"{TOP}; needs --order score (default: no limit)",
+    "--keep-identical": "also keep pairs with the same text on both sides (default: only --score "
+    "margin keeps them)",
     "--score": f"{HELP['--score']}; texts: words without neighbours, in little memory and without "
     "a work folder: each line is written in its place while the input is read, and the first "
     "10,000 lines decide languages and probabilities",
@@ -189,18 +222,22 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "target", type=place, metavar="TGT", nargs="?", help="translation of SRC, line by line"
     )
-    add_output(parser, HELP["--output"], ending="tsv")
-    _add_inputs(parser)
+    add_output(parser, RATE_HELP["--output"], ending="tsv")
+    _add_inputs(parser, is_rating=True)
     _add_mining_options(parser, is_rating=True)
     parser.set_defaults(alignment=choices.LINES)
     return parser
 
 
-def _add_inputs(parser: argparse.ArgumentParser) -> None:
+def _add_inputs(parser: argparse.ArgumentParser, *, is_rating: bool = False) -> None:
+    texts = HELP | RATE_HELP if is_rating else HELP
     group = parser.add_argument_group("input")
-    add_languages(group)
-    add_input_formats(group)
-    add = make_add_option(group)
+    if is_rating:
+        add_languages(group, corpora=TEXTS_OF_PAIRS, default="as in PAIRS, or detected")
+    else:
+        add_languages(group, default=DETECTED)
+    add_input_formats(group, texts)
+    add = make_add_option(group, texts)
     add("--max-rejected", type=int, metavar="N")
     add("--keep-duplicates", action="store_true")
     group = parser.add_argument_group("vectors")
@@ -308,15 +345,15 @@ def add_languages(
         add(f"--{side}-lang", type=parse_option, required=required, metavar="XX", help=text)
 
 
-def add_input_format(group: Group) -> None:
+def add_input_format(group: Group, texts: Mapping[str, str] = HELP) -> None:
     """Add the option ``--input-format``, the format of the corpora."""
-    add = make_add_option(group)
+    add = make_add_option(group, texts)
     add("--input-format", choices=INPUT_FORMATS, default=CorpusOptions.input_format)
 
 
-def add_input_formats(group: Group) -> None:
+def add_input_formats(group: Group, texts: Mapping[str, str] = HELP) -> None:
     """Add ``--input-format``, and optional ``--src-format``, ``--tgt-format``."""
-    add_input_format(group)
+    add_input_format(group, texts)
     for side, corpus in CORPORA:
         text = f"format of {corpus}, if the sides differ; see --input-format (default: its value)"
         group.add_argument(f"--{side}-format", choices=INPUT_FORMATS, help=text)

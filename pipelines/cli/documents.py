@@ -83,7 +83,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
     arguments.add_corpora(parser, *sides)
     arguments.add_output(parser, "output file for the pairs, as text", ending="text")
     arguments.add_encoder(parser)
-    arguments.add_languages(parser)
+    arguments.add_languages(parser, default=arguments.DETECTED)
     arguments.add_input_formats(parser)
     add, low = parser.add_argument, MiningOptions.document_threshold
     text = f"keep pairs that score at least T; the highest score is 1 (default: {low})"
@@ -118,8 +118,9 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "IN is a file, or a folder with files at any depth: .txt, .md, .html; JSON lines and "
         "Parquet with whole documents in 'text', including Wikipedia's Cirrus dumps; WARC and WET "
-        "archives; MediaWiki's XML dumps. .gz, .xz, .zst and .bz2 are decompressed. Unreadable "
-        "documents are rejected and counted."
+        "archives; MediaWiki's XML dumps. Web pages, archives and XML dumps need pip install "
+        "'bitext-adit[documents]'. .gz, .xz, .zst and .bz2 are decompressed. Unreadable documents "
+        "are rejected and counted."
     )
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="raw documents: a file, or a folder of files")

@@ -75,7 +75,10 @@ def _speed(loaded: encoder.Encoder) -> str:
 
 
 def _add_fetch(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Existing files are checked and kept; a partial download resumes."
+    parser.epilog = (
+        "Existing files are kept, and checked if DIR/SHA256SUMS lists them; a partial download "
+        "resumes."
+    )
     add = parser.add_argument
     add("language", type=parse_option, metavar="XX", help="code such as de, wol or kas_Deva")
     add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the encoder")

@@ -23,7 +23,13 @@ from miner.storage.streams import Pipe
 from miner.storage.writers import Origin, Output
 from miner.wording import counted
 from pipelines.cli import running
-from pipelines.cli.arguments import REPAIR, add_columns, add_languages, add_output
+from pipelines.cli.arguments import (
+    REPAIR,
+    TEXTS_OF_PAIRS,
+    add_columns,
+    add_languages,
+    add_output,
+)
 from pipelines.cli.running import shown_output, supports_pipes
 from pipelines.options import WORDS, CorpusOptions, check_files, check_kept
 from pipelines.progress import Monitor
@@ -211,9 +217,7 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
     text = "output file in a format of adit mine: .tsv, .jsonl, .parquet, .tmx, .dataset, NAME.%%"
     add_output(parser, text, ending="tsv")
     add_columns(parser, repair=REPAIR)
-    more = "which also selects them among more than two languages in PAIRS"
-    corpora = ("src", f"the source texts, {more}"), ("tgt", f"the target texts, {more}")
-    add_languages(parser, corpora=corpora, default="as in PAIRS")
+    add_languages(parser, corpora=TEXTS_OF_PAIRS, default="as in PAIRS")
     add_common_options(parser)
 
 

@@ -257,7 +257,10 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
         "checkpoint; rerun the same command to resume. To choose between map, bootstrap and train, "
         "see docs/new-language.md."
     )
-    sides = "text, as for adit mine, or a .vec file", "text in the other language, or a .vec file"
+    sides = (
+        "text, as for adit mine, or word vectors in a .vec file of fastText",
+        "text in the other language, or a .vec file",
+    )
     add_texts(parser, *sides)
     add = parser.add_argument
     text = (
@@ -305,7 +308,7 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "OUT becomes the best encoder, for --encoder OUT. OUT/rounds contains the pairs, the "
         "encoder and the figures of each round. If it is interrupted, rerun the same command to "
-        "resume."
+        "resume. Training needs pip install 'bitext-adit[torch]'."
     )
     add_texts(parser, "source corpus, as for adit mine", "target corpus, in the same forms as SRC")
     add_encoder(parser)
