@@ -82,13 +82,13 @@ class ArchitectureOptions(ValidatedOptions):
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    dim: int = option(384, "dimensions of a sentence vector", low=1)
+    dim: int = option(384, "dimensions of a sentence vector; multiples of 8 fit any network", low=1)
     learning_rate: float = option(
         2e-3, "maximum learning rate; pass a lower one if training diverges", high=1
     )
     token_dropout: float = option(
         0.0,
-        "share of a bag's words, or a network's subwords, that training drops at random",
+        "share of a bag's words, or a network's subwords, to drop at random; not for paths",
         high=0.99,
     )
     ngram_rows: int = option(
@@ -168,12 +168,12 @@ class ObjectiveOptions(ValidatedOptions):
     clip: float = 0.0
     batch_size: int = option(
         1024,
-        "tokens per batch for translation, mlm, tlm and clm; otherwise pairs per batch, which "
-        "ranking and addition rank against each other",
+        "tokens per batch (129 or more) for translation, mlm, tlm and clm; otherwise pairs per "
+        "batch, which ranking and addition rank against each other",
         low=2,  # because a pair is ranked against others
     )
     whitening: float = option(
-        0.0, "strength of scaling down the directions in which a bag's vectors vary most", high=1
+        0.0, "for bags: strength of scaling down the directions in which vectors vary most", high=1
     )
 
 
@@ -202,7 +202,9 @@ class TranslationOptions(ObjectiveOptions):
     in_tokens = constant = True  # Artetxe & Schwenk 2019, section 3.2
     figure = PERPLEXITY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 8000)
-    targets: tuple[str, ...] = option(("en", "es"), "languages that the decoder writes")
+    targets: tuple[str, ...] = option(
+        ("en", "es"), "languages that the decoder writes; for translation, 1 or 2 of each pair"
+    )
     decoder_dim: int = option(2048, "size of the decoder's hidden state", low=1)
 
 
@@ -212,7 +214,7 @@ class PathsOptions(ObjectiveOptions):
     name = "paths"
     summary = (
         "an encoder per language and a decoder per language of --targets, from pairs that share "
-        "their targets; a sole target has no encoder"
+        "their targets; a sole target has no encoder; needs a network"
     )
     apart, figure = True, PERPLEXITY
     batch_size: int = inherit_option(ObjectiveOptions, "batch_size", 96)
@@ -256,7 +258,7 @@ class AdditionOptions(ObjectiveOptions):
     """Options of the objective ``Addition``, whose space is the teacher's."""
 
     name = "addition"
-    summary = "ranking by a teacher's vectors in the target languages, which stay unchanged"
+    summary = "ranking by a teacher's unchanged vectors of the target languages; needs a bag"
     teacher = one_sided = names = True
     whitening: float = 0.0
     margin: float = inherit_option(RankingOptions, "margin", 0.2)
@@ -489,7 +491,7 @@ class Recipe(ValidatedOptions):
         high=1,
     )
     evaluate_every: int = option(5_000, "steps between evaluations; OUT keeps the best", low=1)
-    held_out: int = option(500, "pairs per language pair to evaluate on, not to train on", low=1)
+    held_out: int = option(500, "pairs per language pair only to evaluate on, up to half", low=1)
     best_by: str = HELD_OUT_ERROR
     options: TrainingOptions = field(default_factory=TrainingOptions)
 

@@ -29,8 +29,8 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
     """
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Measure a sentence encoder on data with known answers. Each figure has a 95% "
-        "interval, from resampling the sentences, and a signature.",
+        description="Measure a sentence encoder on data with known answers. Most figures have a "
+        "95% interval, from resampling the sentences. A signature names what they depend on.",
     )
     add_version(parser)
     subparsers = parser.add_subparsers(dest="task", required=True, metavar="TASK")

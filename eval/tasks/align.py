@@ -1,8 +1,8 @@
 """Align documents with their translations, and score with gold beads.
 
 A bead is a group of sentences that translate each other. The scores are precision, recall and F1.
-Strict scores count beads with the gold bead's sentences on both sides. Lax scores count beads that
-share a sentence pair with a gold bead.
+Strict scores count beads with the gold bead's sentences on both sides. Lax scores also count beads
+that share a sentence pair with a gold bead.
 """
 
 import argparse
@@ -120,7 +120,7 @@ def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    holds = "NAME.xx, NAME.yy and gold NAME.xxyy, [positions]:[positions] lines"
+    holds = "NAME.xx, NAME.yy and gold NAME.xxyy of line numbers from 0, such as [0, 1]:[0]"
     add_directory(parser, holds=holds)
 
 

@@ -86,9 +86,9 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:
     """Add ``directory`` and ``--lang``, a list or None, for ``load_texts``."""
-    layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest per language"
+    layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest per language, also English"
     add_directory(parser, holds=f"{layouts}, in which lines i translate each other")
-    add_languages(parser, named="languages to compare with English, as in the files' names")
+    add_languages(parser, named="languages to compare with English, such as de, deu or deu_Latn")
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:

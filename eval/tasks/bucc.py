@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--margin", choices=MARGINS, default="ratio", help=text)
     text = f"{RETRIEVALS_HELP} (default: max)"
     add("--retrieval", choices=RETRIEVALS, default="max", help=text)
-    text = "score of selected pairs; words: the judge's; margin: only --margin (default: margin)"
+    text = "score of selected pairs; words: as in adit mine; margin: --margin's (default: margin)"
     add("--score", choices=SCORES, help=text)
     add("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
     text = "folder for the mined pairs, the ids of pairs above the threshold, and report.json"

@@ -98,14 +98,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "language of DIR to train in (default: English, or the first)"
     add("--train-lang", metavar="XX", help=text)
-    add_list(parser, "--lang", "XX", "languages of DIR to test (default: all)")
+    add_list(
+        parser, "--lang", "XX", "languages of DIR to test, next to --train-lang (default: all)"
+    )
     text = (
         "logistic: logistic regression; mlp: a hidden layer of 10 units; mlp-512: two layers of "
         "512 units (default: logistic)"
     )
     add("--classifier", choices=CLASSIFIERS, default="logistic", help=text)
     text = (
-        "also measure classifiers trained on 0 to 100%% of each language's own data, alone and "
+        "also measure classifiers trained on 0 to 100%% of each other language's data, alone and "
         "with the data of --train-lang"
     )
     add("--few-shot", action="store_true", help=text)

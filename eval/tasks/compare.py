@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the task's options, and set the description and default ``encoder``."""
     suites = ", ".join(f"{name} ({arguments})" for name, arguments in SUITES.items())
     parser.description = (
-        "Measure encoders on the same sets. Each difference has a 95% interval, from resampling "
-        "the same sentences for both, and a * if the interval excludes 0. Suites are "
+        "Measure encoders on the same sets. A difference has a * if its 95% interval, from "
+        "resampling the same sentences for both, excludes 0. Suites are "
         f"tasks of adit evaluate and paths in DIR: {suites}."
     )
     add = parser.add_argument
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_list(parser, "--suite", "NAME", text, choices=SUITES)
     text = f"languages for {', '.join(SEARCHES)}, next to English (default: {' '.join(LANGUAGES)})"
     add_list(parser, "--lang", "XX", text)
-    add("--figure", type=Path, metavar="FILE.svg", help="also write a chart of the suites' means")
+    add("--figure", type=Path, metavar="FILE.svg", help="also chart the suites' means, not eigen's")
     parser.set_defaults(encoder="")  # so that no option --encoder is added
 
 

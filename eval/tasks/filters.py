@@ -1,7 +1,8 @@
 """Measure the F1 of mined pairs with filters and with the judge.
 
 Thresholds come from another split. Rows are the margin, the margin after each filter, and the
-judge's score ('words'). Filters reject 'rejected' pairs, of them 'correct' correct ones.
+judge's score ('words', if the encoder has word vectors and is not joined). Filters reject
+'rejected' pairs, of them 'correct' correct ones.
 """
 
 import argparse

@@ -92,7 +92,7 @@ def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(parser, holds="test.xx.tsv or dev.xx.tsv, or xnli.test.tsv")
+    add_directory(parser, holds="test.xx.tsv, else dev.xx.tsv, as for --train, or xnli.test.tsv")
     add = parser.add_argument
     text = (
         "training pairs (else --head): LABEL TAB premise TAB hypothesis, or .txt of SNLI, MultiNLI"

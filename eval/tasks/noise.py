@@ -1,7 +1,7 @@
 """Measure the shares of noise and clean pairs that filters reject.
 
-For each filter of 'adit mine --filters', the share of noise and of clean pairs is shown. The judge
-uses no neighbours, and half of its pairs are noise. It rejects below a probability of 0.5.
+For each filter of 'adit mine --filters' but hub, the share of noise and of clean pairs is shown.
+The judge (adit rate --score texts) rejects below a probability of 0.5; half its pairs are noise.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     languages = "among them English, Spanish and Russian"
     holds = f"one xx.txt per language, whose lines are translations of each other, {languages}"
     add_directory(parser, holds=holds)
-    add_languages(parser, named="languages to pair with English, as in the files' names")
+    add_languages(parser, named="languages to pair with English, such as de, deu or deu_Latn")
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

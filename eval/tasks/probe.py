@@ -1,7 +1,8 @@
 """Measure classifiers that read a sentence's form from its vector.
 
 Properties are sentence length, word content, tree depth, word order, tense and number, as in
-Conneau et al. 2018. Accuracies are compared with classifiers that use no encoder.
+Conneau et al. 2018. Accuracies are compared with classifiers that use no encoder. WC always
+uses logistic regression.
 """
 
 import argparse
@@ -47,7 +48,7 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(parser, holds="files such as bigram_shift.txt, split TAB label TAB sentence")
+    add_directory(parser, holds="files such as bigram_shift.txt, tr|va|te TAB LABEL TAB sentence")
     sets = ", ".join(f"{name} ({file})" for name, file in FILES.items())
     text = f"properties to read, by a file each: {sets} (default: all in DIR)"
     add_list(parser, "--set", "NAME", text, choices=FILES)

@@ -1,4 +1,4 @@
-"""Measure how often the 1, 5 and 10 nearest sentences have a translation."""
+"""Measure how often the translation is among the 1, 5 and 10 nearest."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     aligned.add_aligned_data(parser)
     add = parser.add_argument
-    text = "other sentences to search each translation among, 1 or more, or all (default: 999)"
+    text = "other sentences to search among, 1 to as many as there are, or all (default: 999)"
     add("--others", type=_number_or_all, default=999, metavar="K", help=text)
     more = (
         "file of more sentences of XX, named as in DIR's files, to search among, one per line, "

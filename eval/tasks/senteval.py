@@ -1,8 +1,9 @@
 """Train classifiers on frozen vectors of sentences, as SentEval does.
 
 Sets without given parts use nested 10-fold cross-validation. Features of pairs are |u - v| and
-u * v, for inference also u and v. STS uses the cosine. Data are SentEval's folders or NAME.tsv,
-[tr|va|te TAB] LABEL TAB sentence.
+u * v, for inference also u and v. STS12 to STS16 use the cosine. Data are SentEval's folders or, if
+not of SICK or STS, NAME.tsv, [tr|va|te TAB] LABEL TAB sentence [TAB sentence]; for SICK also
+sick.en-nl-pt-ja.tsv.
 """
 
 import argparse

@@ -155,8 +155,8 @@ def read_vocabulary(path: Path) -> list[str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     text = (
-        "file xx-yy.*, one word and its translation per line (MUSE), or two words and a score "
-        "(SemEval-2017, SimLex-999, WordSim-353); or a folder of such files"
+        "file xx-yy.*, one word and its translation per line (MUSE), or any file of two words and "
+        "a score (SemEval-2017, SimLex-999, WordSim-353); or a folder of such files"
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
     words = "more words of XX to search translations among, one per line, or a .vec file"

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     aligned.add_aligned_data(parser)
     text = (
-        "search between every two languages, instead of between each language and English (which "
-        f"is among them if --lang names it, or without --lang); the value is the {MARGINS_HELP}"
+        "search between every two languages, instead of from each language into English (which is "
+        f"among them if --lang names it, or without --lang); the value is the {MARGINS_HELP}"
     )
     parser.add_argument("--matrix", choices=MARGINS, help=text)
 

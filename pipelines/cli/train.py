@@ -40,32 +40,36 @@ def _kinds(known: Mapping[str, Any]) -> str:
 
 
 HELP = {
-    "--pairs": "language pairs to train on, such as de-en,fr-en (default: all in DATA)",
-    "--exclude": "corpora to skip, named in the column corpus or as CORPUS in a file's name",
-    "--corpus-weight": "use each pair of corpus NAME with probability W (0 to 1) in a pass over "
-    "the text; repeatable (default: 1 for each corpus)",
-    "--pair-weight": "draw W (above 0) times as many of these pairs; repeatable (default: 1)",
+    "--pairs": "language pairs, or languages of .txt, to train on, as de-en,fr-en (default: all)",
+    "--exclude": "corpora to skip: as in the column corpus, CORPUS in files' names, or else XX-YY",
+    "--corpus-weight": "use each pair of corpus NAME (see --exclude) with probability W (0 to 1) "
+    "in a pass over the text; repeatable (default: 1 for each corpus)",
+    "--pair-weight": "draw language pairs W (above 0) times as often; not for paths; repeatable "
+    "(default: 1)",
     "--task": "also train an auxiliary task on the .txt files in DIR (.tsv for nli), with W times "
-    "as many batches as for parallel text, W above 0 (default: 1); repeatable, with one folder per "
-    "language, whose sentences are ranked only among each other; "
+    "as many batches as for the objective, W above 0 (default: 1); repeatable, with one folder per "
+    "language, whose sentences are ranked only among each other; not for addition, alignment or "
+    "paths; "
     f"{'; '.join(map(': '.join, training.AUXILIARY_TASKS.items()))}",
     "--architecture": _kinds(ARCHITECTURES),
     "--objective": _kinds(OBJECTIVES),
-    "--teacher": "encoder whose vectors are matched, named as for adit mine --encoder; required by "
-    "--objective distillation, addition and alignment, and refused by others",
-    "--start": "base encoder, whose subwords and weights training starts from (default: new "
-    "subwords and random weights); named as for --teacher; also pass its --architecture and --dim; "
-    "of a bag its --ngram-rows; of a network its --layers, without --ngram-rows; of a bilstm also "
-    "its --word-dim",
+    "--teacher": "encoder of the same --dim whose vectors are matched, named as for adit mine "
+    "--encoder; required by --objective distillation, addition (a bag, such as mini) and alignment "
+    "(mini, or of adit train), and refused by others",
+    "--start": "folder of a base encoder by this version's adit train, whose weights and subwords "
+    "(--vocabulary-size has no effect) training starts from (default: random weights, new "
+    "subwords); also pass its --architecture and --dim; of a bag its --ngram-rows; of a network "
+    "its --layers, without --ngram-rows; of a bilstm also its --word-dim",
     "--tatoeba": "folder with tatoeba.xxx-eng.xxx and .eng, to measure the error rate of adit "
     "evaluate tatoeba in the trained languages during training",
     "--bucc": "folder with xx-en/xx-en.SPLIT.xx, .en and .gold, to measure the F1 of mining by the "
     "best threshold during training, on the split that adit evaluate bucc tunes on",
-    "--best-by": "measure that selects the encoder written to OUT, as a mean over the languages; "
-    f"{training.HELD_OUT_ERROR}: held-out sentences whose nearest sentence is wrong; "
-    f"{training.PERPLEXITY}, {training.ACCURACY}: of predictions; tatoeba_error, bucc_f1: by "
-    f"--tatoeba, --bucc (default: {training.HELD_OUT_ERROR}; for mlm, tlm and clm "
-    f"{training.PERPLEXITY}, for nli {training.ACCURACY})",
+    "--best-by": "measure that selects the encoder written to OUT; "
+    f"{training.HELD_OUT_ERROR}: mean share of a language pair's held-out sentences whose nearest "
+    f"sentence is wrong; {training.PERPLEXITY}: of translation, paths, mlm, tlm and clm; "
+    f"{training.ACCURACY}: of nli; tatoeba_error, bucc_f1: means by --tatoeba, --bucc "
+    f"(default: {training.HELD_OUT_ERROR}, not measured for paths from one language; for mlm, tlm "
+    f"and clm {training.PERPLEXITY}, for nli {training.ACCURACY})",
 }
 
 
@@ -73,18 +77,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit train``."""
     parser.fromfile_prefix_chars = "@"
     parser.epilog = (
-        "Parallel text is XX-YY.tsv.xz (source, TAB, target, TAB, corpus), XX-YY.parquet "
-        "(columns source, target and optionally corpus, or the output of 'adit mine'), or "
-        "CORPUS.XX-YY.XX with CORPUS.XX-YY.YY, line by line. mlm and clm also read NAME.XX.txt, "
-        "one sentence per line, and nli reads .tsv of label, premise and hypothesis. OUT becomes "
-        "the encoder with the best figure (--best-by), for --encoder OUT. OUT/training contains a "
-        "log, curves, and a checkpoint; rerun the same command to resume. For N processes or GPUs, "
-        "run: torchrun --standalone --no-python --nproc-per-node N train-encoder ...; they share "
-        "the batch, so the result equals that of one process. @FILE reads arguments from a file, "
-        "one per line."
+        "Parallel text is XX-YY.tsv (source, TAB, target, maybe TAB, corpus), XX-YY.parquet "
+        "(columns source, target and maybe corpus, or the output of 'adit mine', also as .jsonl or "
+        ".tmx), or CORPUS.XX-YY.XX with CORPUS.XX-YY.YY, line by line; text may be compressed. mlm "
+        "and clm also read NAME.XX.txt, one sentence per line, if DATA has none of the former but "
+        "the last, and nli reads .tsv of label, premise and hypothesis. OUT becomes the encoder "
+        "with the best figure (--best-by), for --encoder OUT. OUT/training contains a log, a "
+        "checkpoint and, with matplotlib, curves; rerun the same command to resume. For N "
+        "processes or GPUs, run: torchrun --standalone --no-python --nproc-per-node N "
+        "train-encoder ...; they share the batch, so the result equals that of one process, except "
+        "for rounding and dropout. @FILE reads arguments from a file, one per line."
     )
     parser.add_argument(
-        "data", type=Path, metavar="DATA", help="folder of parallel text, see below"
+        "data", type=Path, metavar="DATA", help="folder of text in the formats below"
     )
     text = "output folder for the encoder; a folder of the same command is resumed"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
