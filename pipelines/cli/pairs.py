@@ -22,14 +22,7 @@ from miner.storage.places import Place, place
 from miner.storage.streams import Pipe
 from miner.storage.writers import Origin, Output
 from miner.wording import counted
-from pipelines.cli import running
-from pipelines.cli.arguments import (
-    REPAIR,
-    TEXTS_OF_PAIRS,
-    add_columns,
-    add_languages,
-    add_output,
-)
+from pipelines.cli import arguments, running
 from pipelines.cli.running import shown_output, supports_pipes
 from pipelines.options import WORDS, CorpusOptions, check_files, check_kept
 from pipelines.progress import Monitor
@@ -215,9 +208,9 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
     help_text = "file of sentence pairs in any format that adit rate reads, or - for standard input"
     parser.add_argument("source", type=place, metavar="PAIRS", help=help_text)
     text = "output file in a format of adit mine: .tsv, .jsonl, .parquet, .tmx, .dataset, NAME.%%"
-    add_output(parser, text, ending="tsv")
-    add_columns(parser, repair=REPAIR)
-    add_languages(parser, corpora=TEXTS_OF_PAIRS, default="as in PAIRS")
+    arguments.add_output(parser, text, ending="tsv")
+    arguments.add_columns(parser, repair=arguments.REPAIR)
+    arguments.add_languages(parser, corpora=arguments.TEXTS_OF_PAIRS, default="as in PAIRS")
     add_common_options(parser)
 
 
