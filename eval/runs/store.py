@@ -245,7 +245,8 @@ def open_run(directory: Place) -> Run:
     if not work.summary.is_file():
         found = "contains no finished run" if directory.is_dir() else "is a file"
         problem = found if directory.exists() else "folder not found"
-        raise ValueError(f"{directory}: {problem}; pass the --work-dir of a finished run")
+        part = " (of --languages: its subfolder mined/XX-YY)"
+        raise ValueError(f"{directory}: {problem}; pass the --work-dir of a finished run{part}")
     summary = read_json(work.summary)
     if "written" not in summary:
         raise ValueError(

@@ -205,8 +205,8 @@ def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
 
 def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
     sets = {}
-    paths = ((folder / "STS" / f"{year}-en-test").glob("STS.input.*.txt") for folder in folders)
-    for path in (path for files in paths for path in sorted(files)):
+    parts = [folder / "STS" / f"{year}-en-test" for folder in reversed(folders)]  # the first wins
+    for path in (path for part in parts for path in sorted(part.glob("STS.input.*.txt"))):
         gold = path.with_name(path.name.replace("input", "gs", 1))
         scores = read_lines(gold)
         pairs = [line.split("\t") for line in read_lines(path)]
@@ -223,8 +223,9 @@ def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
             raise ValueError(f"{gold}: no scores; expected one per line, of the pairs in {path}")
         sides = tuple([pairs[row][side] for row in kept] for side in (0, 1))
         labels = [scores[row] for row in kept]
-        sets[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path, gold])
-    return sets
+        name = path.name.removeprefix("STS.input.").removesuffix(".txt")  # or surprise.OnWN
+        sets[name] = Examples(labels=labels, sides=sides, files=[path, gold])
+    return dict(sorted(sets.items()))
 
 
 def _classified(

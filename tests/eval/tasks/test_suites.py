@@ -115,7 +115,7 @@ def test_senteval_reads_the_published_folders(tmp_path: Path, capsys: Captured) 
 
 def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured) -> None:
     expected, sizes = [], []
-    for name, count in (("a", 12), ("b", 30)):
+    for name, count in (("a.new", 12), ("a.old", 30)):
         pairs = [(f"{n} {n % 5}", f"{n} {n % 7 + 50}") for n in range(count)]
         gold = ["" if n == 3 else str(n % 4) for n in range(count)]
         folder = tmp_path / "STS" / "STS14-en-test"
@@ -127,15 +127,24 @@ def test_sts_of_a_year_is_the_mean_of_its_sets(tmp_path: Path, capsys: Captured)
         expected.append(np.corrcoef((u * v).sum(axis=1), scores)[0, 1])
         sizes.append(count - 1)
     found = record(capsys, "senteval", tmp_path)["figures"]
-    assert found["STS14 a"]["value"] == pytest.approx(expected[0])
+    assert found["STS14 a.new"]["value"] == pytest.approx(expected[0])
     assert found["STS14"]["value"] == pytest.approx(np.mean(expected))
     assert found["STS14 weighted"]["value"] == pytest.approx(np.average(expected, weights=sizes))
     low, high = found["STS14"]["interval"]
     assert low < found["STS14"]["value"] < high
-    write(folder / "STS.gs.b.txt", [("1",)] * 29 + [("high",)])
-    assert "STS.gs.b.txt: the score 'high' of example " in shown_error(capsys, "senteval", tmp_path)
-    write(folder / "STS.gs.b.txt", [("",)] * 30)
-    assert "STS.gs.b.txt: no scores; expected one per line" in refused(capsys, "senteval", tmp_path)
+    later = tmp_path / "later" / "STS" / "STS14-en-test"
+    write(later / "STS.input.a.old.txt", [("1 2", "3 4"), ("5 6", "7 8")])
+    write(later / "STS.gs.a.old.txt", [("0",), ("1",)])
+    again = record(capsys, "senteval", tmp_path, later.parents[1])["figures"]
+    assert again == found  # of equal names, the first is read
+    write(folder / "STS.gs.a.old.txt", [("1",)] * 29 + [("high",)])
+    assert "STS.gs.a.old.txt: the score 'high' of example " in shown_error(
+        capsys, "senteval", tmp_path
+    )
+    write(folder / "STS.gs.a.old.txt", [("",)] * 30)
+    assert "STS.gs.a.old.txt: no scores; expected one per line" in refused(
+        capsys, "senteval", tmp_path
+    )
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,7 @@ def test_lines_that_are_not_utf_8_come_out_as_they_are(tmp_path: Path) -> None:
             ["--src-format=tsv", "-o", "out.tsv"],
             "--src-format requires TGT; omit --src-format: the format of pairs is recognised",
         ),
+        (["--input-format=tsv", "-o", "out.tsv"], "--input-format requires TGT; omit"),
         (["--columns=1,x", "-o", "out.tsv"], "no column 'x'; choose --columns among 1 to 4"),
     ],
 )
