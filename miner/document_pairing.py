@@ -185,7 +185,7 @@ def document_vectors(documents: Documents) -> Matrix:
     """Return a unit vector per document, float32 (P, D).
 
     It is along the mean of the document's unit sentence vectors. With two or more documents, the
-    mean of their means is subtracted first. A zero result gives the first axis, a size of 0 NaN.
+    mean of their means is subtracted first. Zero gives the first axis. A size of 0 makes all NaN.
     """
     means = documents.sums / documents.sizes[:, None]
     centred = means - means.mean(axis=0) if len(means) > 1 else means

@@ -92,7 +92,7 @@ def _sum_rows(
 def _exponentials(typing: Any, logits: Any, start: Any, greatest: Any) -> Any:
     """Replace LANES logits by e to the power of logit minus greatest.
 
-    It is called in compiled code, without ``typing``. Powers are from ``LEAST`` to 0.
+    It is called in compiled code, without ``typing``. Exponents are clipped to ``LEAST`` to 0.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
