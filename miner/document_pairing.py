@@ -134,7 +134,7 @@ def pair_documents(
     A pair's score, from -0.5 to 1, is the mean of its ``document_vectors``' cosine and
     ``mutual_share``. Pairs with scores from ``threshold`` are chosen greedily, best first.
     ``source`` and ``target`` have an array (sentences, D) per document, finite and of any scale.
-    Each document is compared with its ``candidates`` nearest documents of the other side.
+    Each document is compared with its ``candidates`` (default: 20) nearest of the other side.
 
     Raises:
         ValueError: A side or a document is empty, dimensions differ, or ``candidates`` is below 1.

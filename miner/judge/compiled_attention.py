@@ -303,7 +303,7 @@ def pool_words(units: Any, weights: Any, offsets: Any, out: Any) -> None:
 
     ``units`` are float32 (N, G), not negative, and ``weights`` float32 (N,), of each word.
     ``offsets`` (S + 1,) are the starts of the sentences, and N. ``out``, float32 (S, 3 G), zeros at
-    first, gets the greatest, the mean and the weighted mean of each unit.
+    first, gets each unit's greatest, mean and weighted mean (divided by at least 0.001).
     """
     size = units.shape[1]
     for sentence in range(len(offsets) - 1):
