@@ -120,9 +120,9 @@ class Pairs:
 
     ``source`` and ``target`` are rows of both sides, and ``cosine`` is between them. ``score`` is
     the margin or the judge's score. ``source_mean`` is the mean cosine of the source's nearest
-    targets, and ``target_mean`` that of the target's nearest sources. ``rank``, from 1, is the
-    position in the source's neighbour list, or in the target's if only that contains the pair.
-    ``direction`` is a ``Direction``. Rank and direction are 0 if neither list contains the pair.
+    targets, ``target_mean`` of the target's nearest sources. ``rank``, from 1, is the position in
+    the source's neighbour list, or in the target's if only that contains the pair. ``direction`` is
+    a ``Direction``. Both are 0 if neither list contains it, 0 and 3 after an alignment in order.
     """
 
     source: IntArray

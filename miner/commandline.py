@@ -94,10 +94,10 @@ def command(
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
     """Build a decorator that turns a function of arguments into a command.
 
-    ``add_arguments`` adds the options to a parser. The command takes a list of arguments (default:
-    of the process) and a name for help and errors (default: ``name``). It calls the function with
-    the parsed arguments, and returns the status of ``run_command`` or exits as argparse does. The
-    function's docstring before ``Raises`` is the description in the help.
+    ``add_arguments`` adds options to a parser, which also gets ``--version``. The command takes a
+    list of arguments (default: of the process) and a name for help and errors (default: ``name``).
+    It calls the function with the parsed arguments, and returns the status of ``run_command`` or
+    exits as argparse does. The function's docstring before ``Raises`` is the help's description.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:

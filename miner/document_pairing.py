@@ -134,7 +134,7 @@ def pair_documents(
     A pair's score, from -0.5 to 1, is the mean of its ``document_vectors``' cosine and
     ``mutual_share``. Pairs with scores from ``threshold`` are chosen greedily, best first.
     ``source`` and ``target`` have an array (sentences, D) per document, finite and of any scale.
-    Each document is compared with its ``candidates`` nearest documents of the other side.
+    Each document is compared with its ``candidates`` (default: 20) nearest of the other side.
 
     Raises:
         ValueError: A side or a document is empty, dimensions differ, or ``candidates`` is below 1.
@@ -185,7 +185,7 @@ def document_vectors(documents: Documents) -> Matrix:
     """Return a unit vector per document, float32 (P, D).
 
     It is along the mean of the document's unit sentence vectors. With two or more documents, the
-    mean of their means is subtracted first. A zero result gives the first axis, a size of 0 NaN.
+    mean of their means is subtracted first. Zero gives the first axis. A size of 0 makes all NaN.
     """
     means = documents.sums / documents.sizes[:, None]
     centred = means - means.mean(axis=0) if len(means) > 1 else means

@@ -172,8 +172,8 @@ def urls(suspects: Suspects) -> Mask:
 def script(suspects: Suspects) -> Mask:
     """Return a mask (P,) of the pairs with a side in another script.
 
-    Less than half of that side's letters are in the main script of its corpus. A side without
-    letters, or a corpus without a main script, is accepted.
+    Less than half of that side's letters are in its script of ``suspects.scripts``. A side without
+    letters, or with None there, is accepted.
     """
 
     def is_foreign(text: str, main: str | None) -> bool:

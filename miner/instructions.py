@@ -58,7 +58,7 @@ class Way(NamedTuple):
 class InstructionSet:
     """A set of instructions, and the size of its blocks of products.
 
-    ``int8`` multiplies codes, all up to 127 if ``int16`` is None, which else multiplies these.
+    ``int8`` multiplies codes up to 63, or 127 if ``int16`` is None, which else multiplies these.
     ``limited``, None if ``int8`` is as fast, multiplies codes of a search: column codes up to
     ``largest`` by row codes up to 127. Of each 16 row codes, the positive ones of codes 0, 1, 4, 5,
     8, 9, 12 and 13 sum to at most ``largest_sum``, the negative ones to at least -``largest_sum``,

@@ -95,7 +95,7 @@ def macrolanguage(code: str) -> str:
 
 
 def _meant(text: str) -> str | None:
-    """Return the code that a name, a locale or a country stands for."""
+    """Return the code that a name, a locale or a country stands for, or None."""
     from langcodes import Language
 
     locale = re.split(r"[.@]", text)[0]

@@ -14,8 +14,8 @@ MAX_LANGUAGES = 64  # bits of the uint64 masks
 class Clusters:
     """C clusters of sentences, with at most one sentence per language.
 
-    ``members`` (C, L) has the sentence's number in each of L languages, or -1. ``last`` (C,) is the
-    position of the last pair that merged two into it, and ``links`` (C,) counts pairs within it.
+    ``members`` (C, L) are sentences of each of L languages, numbered through all, or -1. ``last``
+    (C,) has the position of the last pair that merged two into it. ``links`` (C,) counts its pairs.
     """
 
     members: IntArray

@@ -49,7 +49,7 @@ def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
 
     ``signatures`` (P, HASHES) are of pairs, best first. A pair is found if its estimated similarity
     is at least 0.8 to the best pair with the same four numbers, for any of 16 bands. About ``held``
-    pairs are in memory at a time, which does not change the result.
+    pairs, of 40 bytes each, are in memory at a time, which does not change the result.
     """
     copies = np.zeros(len(signatures), dtype=bool)
     parts = -(-len(signatures) // held)

@@ -160,7 +160,7 @@ def _read(token: str) -> frozenset[Number]:
 
 
 def _sum(terms: Iterable[tuple[str, str]]) -> str | None:
-    """Add up terms such as 1億 and 2千万, or return None if they do not descend."""
+    """Add up terms such as 1億 and 2千万, None if one is long or too great."""
     total = section = 0
     limits = [math.inf, math.inf]  # of the next term, and of the next section
     for digits, words in terms:

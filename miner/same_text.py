@@ -33,7 +33,7 @@ def _is_same(source: str, target: str) -> bool:
 
 
 def _first(text: str) -> str:
-    """Return the first letter, mark or digit, folded."""
+    """Return the first letter, mark or digit, folded, or "" if none."""
     return next(filter(_counts, text), "").casefold()[:1]
 
 

@@ -176,7 +176,7 @@ def merge_directions(forward: Pairs, backward: Pairs) -> tuple[Pairs, NDArray[np
 
 @dataclass(frozen=True, kw_only=True)
 class SortedPairsFile:
-    """An ``.npy`` file of the best pairs of ``side``, by ascending score."""
+    """An ``.npy`` file of pairs by ascending score, the best of ``side``."""
 
     path: Path
     side: Direction
@@ -189,7 +189,7 @@ class SortedPairsFile:
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> SortedPairsFile:
     """Write ``pairs``, maybe judged, to an ``.npy`` file by ascending score.
 
-    Ties keep their order. An existing file is replaced. A full disk raises OSError.
+    Ties keep their order. An existing file is replaced. Raises OSError if it cannot be written.
     """
     record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)

@@ -71,7 +71,7 @@ def order_best_first(pairs: Pairs) -> IntArray:
 
 
 def _best_of_each(pairs: Pairs, ranked: IntArray, side: Direction) -> tuple[IntArray, IntArray]:
-    """Return the first best pair per source (FORWARD) or target, and all ties."""
+    """Return each source's (FORWARD) or target's first, and all, best pairs."""
     listed = ranked[(pairs.direction[ranked] & side) != 0]
     rows = (pairs.source if side is Direction.FORWARD else pairs.target)[listed]
     _, first, row = np.unique(rows, return_index=True, return_inverse=True)

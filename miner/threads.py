@@ -27,7 +27,7 @@ _counts: list[int] = []  # of nested ``using_threads``; the last one counts
 def thread_count() -> int:
     """Return the number of threads that work may use in this process.
 
-    It is that of the innermost ``using_threads``, else OMP_NUM_THREADS, else ``usable_cores``.
+    It is that of ``using_threads``, else the first in OMP_NUM_THREADS, else ``usable_cores``.
     """
     return _counts[-1] if _counts else given_threads() or usable_cores()
 
@@ -42,7 +42,7 @@ def given_threads(variable: str = THREADS) -> int:
 def using_threads(count: int) -> Iterator[None]:
     """Have ``thread_count`` return ``count`` in a ``with`` block.
 
-    It applies to all threads of the process. Threads of libraries, such as BLAS, are not limited.
+    It applies to all threads, whose blocks must not overlap. BLAS and other libraries may use more.
     """
     _counts.append(count)
     try:
@@ -138,7 +138,7 @@ def prefetch(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[
     """Yield the result of ``work`` on each item, in order.
 
     A thread computes the next result while the caller uses one. Items are drawn in the caller's
-    thread, one ahead. Errors of ``work`` and ``items`` are raised.
+    thread, one ahead. Errors of ``work`` are raised, and of ``items`` one result early.
     """
     with ThreadPoolExecutor(1) as pool:
         pending = None

@@ -47,11 +47,11 @@ def _square_sum(row: Any) -> Any:
 
 @_part
 def _join_words(vectors: Any, weights: Any, ids: Any, rows: Any, joined: Any) -> Any:
-    """Join light words to the next ones, and return their number.
+    """Join light words to the next ones, and return how many result.
 
     Their weight is at least the mean weight of the sentence's words. Light words at the end join
-    the ones before. Vectors are written to ``rows`` in whole numbers of 1 / ``SCALE``, and weights
-    to ``joined``.
+    the ones before. Unit vectors are written to ``rows`` in whole numbers of 1 / ``SCALE``, and
+    weights, times lengths of mean vectors, to ``joined``.
     """
     total, count = 0.0, 0
     for word in ids:
@@ -126,7 +126,7 @@ def _match(rows: Any, others: Any, one: Any, two: Any) -> None:
 
 @_part
 def _describe_cover(weights: Any, best: Any, total: float, out: Any) -> None:
-    """Write a sentence's features of coverage, all but the last five."""
+    """Add a sentence's features of coverage, all but the last five, to zeros."""
     steps, run = len(STEPS), 0.0
     for word in range(len(weights)):
         raw, cosine = np.float64(weights[word]), np.float64(best[word])
@@ -149,7 +149,7 @@ def _describe_cover(weights: Any, best: Any, total: float, out: Any) -> None:
 
 @_part
 def _describe_links(weights: Any, one: Any, other_match: Any, total: float, out: Any) -> None:
-    """Write the last five features, of the positions of matched words."""
+    """Add the last five features, of the places of matched words, to zeros."""
     (best, match), others = one, len(other_match)
     words, first, last, linked = len(weights), len(STEPS) + 7, 0, False
     for word in range(words):
@@ -169,7 +169,7 @@ def _describe_links(weights: Any, one: Any, other_match: Any, total: float, out:
 
 @_part
 def _describe_side(weights: Any, one: Any, other_match: Any, out: Any) -> Any:
-    """Write the ``SIDE`` features of a sentence, and return its weight."""
+    """Add a sentence's ``SIDE`` features to zeros, and return its weight."""
     total = 0.0
     for word in range(len(weights)):
         total += np.float64(weights[word])
@@ -292,7 +292,7 @@ def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
 
 @_part
 def _count_ngrams(text: Any, model: Any, counts: Any, seen: Any) -> Any:
-    """Count the n-grams of a text, and write the different ones to ``seen``."""
+    """Count a text's n-grams, put distinct ones in ``seen``, return how many."""
     state, different = 0, 0
     for letter in text:
         state = model.moves[model.rows[state] + letter]

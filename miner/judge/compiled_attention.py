@@ -92,7 +92,7 @@ def _sum_rows(
 def _exponentials(typing: Any, logits: Any, start: Any, greatest: Any) -> Any:
     """Replace LANES logits by e to the power of logit minus greatest.
 
-    It is called in compiled code, without ``typing``. Powers are from ``LEAST`` to 0.
+    It is called in compiled code, without ``typing``. Exponents are clipped to ``LEAST`` to 0.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -303,7 +303,7 @@ def pool_words(units: Any, weights: Any, offsets: Any, out: Any) -> None:
 
     ``units`` are float32 (N, G), not negative, and ``weights`` float32 (N,), of each word.
     ``offsets`` (S + 1,) are the starts of the sentences, and N. ``out``, float32 (S, 3 G), zeros at
-    first, gets the greatest, the mean and the weighted mean of each unit.
+    first, gets each unit's greatest, mean and weighted mean (divided by at least 0.001).
     """
     size = units.shape[1]
     for sentence in range(len(offsets) - 1):

@@ -86,7 +86,7 @@ class Facts:
 def load_facts(path: Path = BUNDLED) -> Facts:
     """Load a model of meanings from a safetensors file, once per path.
 
-    Raises FileNotFoundError if the file is missing, and SafetensorError if it is damaged.
+    A missing file raises FileNotFoundError, a damaged one SafetensorError, another model KeyError.
     """
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}

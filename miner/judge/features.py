@@ -69,7 +69,7 @@ class Texts(NamedTuple):
 
     Attributes:
         words: Features of matched words, float32 (P, 2, SIDE).
-        weights: Sums of the weights of words, float64 (P, 2), 0 if a side has no words.
+        weights: Sums of the weights of words, float64 (P, 2), both 0 if a side has no words.
         marks: Counts of letters, punctuation marks and capitals, float32 (P, 2, MARKS).
         numbers: Shared, unshared and contradicting numbers of ``count_numbers``, float64 (P, 3).
         language: The lesser ``own_language`` of both sides, float32 (P,), NaN if both are.
@@ -203,7 +203,7 @@ class RunStatistics:
         """Compute the statistics of the first 1,000 pairs, the best by margin.
 
         ``spacing`` is from ``mean_spacing``, and ``makers`` are the word encoders of both sides.
-        Without pairs, ratios are 1 and ``language`` is 0.
+        Without pairs, ratios are 1. ``language`` is 0 if it is unknown for all pairs.
         """
         both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
@@ -241,7 +241,7 @@ def mean_spacing(lists: Iterable[Neighbours]) -> float:
 
 
 def _spacings(found: Neighbours) -> tuple[int, int]:
-    """Return the sum of the spacings in lists, and the number of these lists."""
+    """Return the sum of lists' spacings times ``SPACING``, and their number."""
     counts = (found.ids != NO_NEIGHBOUR).sum(axis=1)
     used = np.flatnonzero(counts > 2)
     if not len(used):
@@ -256,7 +256,7 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
 def compute_features(texts: Texts, near: NeighbourhoodStats | None, usual: RunStatistics) -> Matrix:
     """Compute the features of P pairs, float32 (P, F).
 
-    ``near`` is None if the pairs were not mined. ``usual`` are the statistics of their run.
+    Without ``near``, its features are NaN. The margin is ``ratio``. ``usual`` is of the pairs' run.
     """
     scales = np.minimum((1 / usual.scale, usual.scale), 1)[:, None]
     words = texts.words * np.where(_IS_WEIGHT, scales, 1).astype(np.float32)

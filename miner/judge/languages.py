@@ -76,7 +76,7 @@ def own_language(texts: Sequence[str], language: str | None) -> NDArray[np.float
 
 
 def _columns(language: str | None) -> NDArray[np.bool_]:
-    """Return which of the model's languages (L,) count as a language."""
+    """Return a mask (L,) of languages that count as ``language``, or (0,)."""
     if language is None:
         return np.zeros(0, dtype=np.bool_)
     own = next((close for close in _CLOSE if language in close), {language})

@@ -203,5 +203,5 @@ def load_judge(path: Path = BUNDLED) -> Judge:
 
 
 def bundled_judge(*, is_given: bool) -> Judge:
-    """Load the bundled judge of given pairs, or else that of mined pairs."""
+    """Load the bundled judge of given, else mined pairs, by ``load_judge``."""
     return load_judge(GIVEN if is_given else BUNDLED)

@@ -197,7 +197,7 @@ def _words_of(side: Words, rows: IntArray) -> IntArray:
 
 
 def _join(sides: Sequence[Words], places: Sequence[IntArray]) -> tuple[Matrix, Matrix, IntArray]:
-    """Return vectors of different words, and weights and rows of all words."""
+    """Return vectors of different words, weights * ``HEAVY`` and rows of all."""
     vectors, weights, ids, words = [], [], [], 0
     for side, own in zip(sides, places, strict=True):
         used, rows = np.unique(side.ids[own], return_inverse=True)
@@ -217,7 +217,7 @@ def _units(values: Matrix) -> Matrix:
 def load_network(path: Path = BUNDLED) -> Network:
     """Load a comparison network from a safetensors file, once per path.
 
-    Raises FileNotFoundError if the file is missing, and SafetensorError if it is damaged.
+    A missing file raises FileNotFoundError, a damaged one SafetensorError, another model KeyError.
     """
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}
