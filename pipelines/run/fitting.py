@@ -108,8 +108,8 @@ def fit_shards(run: RunContext) -> int:
     """Return the maximum rows per shard with which all pairs fit into memory.
 
     The result is at most ``options.rows_per_shard``. If ``options.memory`` is None, half of the
-    machine's memory is the limit, and the result is at least 32,768 if that is allowed. ValueError
-    says that a pair needs more than ``options.memory``. Errors of ``measure_side`` are also raised.
+    machine's memory is the limit, and the result is at least 32,768 if that is allowed. Errors of
+    ``measure_side`` and ``fit_run`` are raised, such as ValueError if a pair needs more.
     """
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
