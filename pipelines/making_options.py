@@ -30,7 +30,7 @@ class TextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MapOptions(TextOptions):
-    """Options of ``adit map``, whose corpora may be word vectors (``VEC``).
+    """Options of ``adit map``, whose corpora may be word vectors (``.vec``).
 
     Attributes:
         start: One of ``STARTS``, or a file with a word and its translation per line.
@@ -71,8 +71,8 @@ class RoundOptions(ValidatedOptions):
 class BootstrapOptions(TextOptions):
     """Options of ``adit bootstrap``.
 
-    ``encoder`` encodes the first round, named as for ``--encoder``. ``known`` is a file of gold
-    pairs on which every round also trains, or None. ``each`` has the options of the rounds.
+    ``encoder`` encodes the first round, named as for ``--encoder``. ``known``, named like
+    ``known.de-en.tsv``, is a file of gold pairs on which every round also trains, or None.
     """
 
     encoder: str

@@ -51,7 +51,7 @@ class ManyOptions:
 def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
     """Find the corpus of each language, as options by language code.
 
-    A corpus of many languages is first split into a file per language in the work folder.
+    A file is first split by language in ``work_dir``. Codes are as named, or BCP 47 tags if split.
 
     Raises:
         FileNotFoundError: ``corpora`` does not exist.
@@ -94,7 +94,8 @@ def job_of_languages(
 ) -> Job:
     """Build the job that mines the language pairs of ``many``.
 
-    ``base`` has the options that pairs share. Unknown or repeated ``many.pairs`` raise ValueError.
+    ``base`` has the options that pairs share. Its own corpora and output are replaced. Parts are
+    named as ``de`` or ``de-en``. Unknown or repeated ``many.pairs`` raise ValueError.
     """
 
     def part(name: str, source: str, target: str) -> MiningOptions:

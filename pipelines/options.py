@@ -79,6 +79,7 @@ class MiningOptions:
             a pair, and all pairs are kept unless ``threshold`` or ``fdr`` is given.
         memory: Limit in bytes, None for half of the machine's memory.
         rows_per_shard: Maximum sentences per shard; memory may require fewer.
+        filters: Names of single filters; sets such as "web" pass the checks, but fail later.
         runner: Beam's name of another engine, with its ``beam_options``; None for this machine.
         repair: Whether the corpora have repaired texts, and are files of ``write_sides``.
         corpus_names: Names of both corpora in the work folder, which many pairs may share.
@@ -159,7 +160,7 @@ class MiningOptions:
 
     @property
     def margin_threshold(self) -> float:
-        """The threshold of margins, -inf if the judge's scores replace them."""
+        """The threshold of margins, -inf if ``scores_by_words``."""
         return -math.inf if self.scores_by_words else self.threshold
 
     @property
@@ -174,18 +175,18 @@ class MiningOptions:
 
     @property
     def outputs(self) -> list[Place]:
-        """The paths of ``output`` and, with ``filters``, of ``rejected_output``."""
+        """``output`` and, with ``filters``, ``rejected_output`` or its error."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
     def origin(self) -> Origin:
-        """The given languages and the encoder, as metadata of the outputs."""
+        """The given languages, and the encoder or "precomputed embeddings"."""
         encoder = "precomputed embeddings" if self.source.embeddings else self.encoder
         return Origin(languages=(self.source.language, self.target.language), encoder=encoder)
 
     @property
     def method(self) -> CorpusMethod | None:
-        """The search method of ``index`` by ``parse_method``, None for auto."""
+        """The result of ``parse_method`` for ``index``, None for "auto"."""
         return None if self.index == AUTO else parse_method(self.index)
 
     @property

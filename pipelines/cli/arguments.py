@@ -175,7 +175,7 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return the group's ``add_argument`` for one option, a key of ``texts``."""
+    """Return ``group.add_argument`` for one option with help in ``texts``."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
@@ -205,7 +205,7 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
 
 
 def rate_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit rate``."""
+    """Build the parser of ``adit rate``, where ``alignment`` is "lines"."""
     parser = argparse.ArgumentParser(
         prog=prog,
         usage=f"{prog} [options] PAIRS -o OUT\n       {prog} [options] SRC TGT -o OUT",
@@ -365,7 +365,7 @@ def add_encoder(group: Group) -> None:
 
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
-    """Add the arguments of ``TextOptions``, with these helps of SRC and TGT."""
+    """Add arguments for ``given_texts``, with these helps of SRC and TGT."""
     add_corpora(parser, source, target)
     text = "output folder for the encoder; a folder of the same command is resumed"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)

@@ -17,7 +17,7 @@ _NOT_STORED = {"help", "version", "quiet", "verbose", "config", "plan"}
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Add the option ``--config``."""
+    """Add ``--config``, which ``command_lines`` reads and removes."""
     text = (
         "read options from a TOML file: the long names without dashes, such as fdr = 0.05, and "
         "source, target, output; tables [[run]] are several runs; options on the command line come "

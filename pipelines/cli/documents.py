@@ -74,7 +74,7 @@ def _is_documents(args: argparse.Namespace, side: str, corpus: Place) -> bool:
 
 
 def add_pairing(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``adit pair``."""
+    """Add the arguments of ``adit pair``, and defaults for ``mining_options``."""
     parser.epilog = (
         "OUT is the input of 'adit mine --document-pairs': one source document, target document "
         "and score per line, best first. 'adit mine --document-pairs auto' finds the same pairs."

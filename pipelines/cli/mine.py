@@ -1,7 +1,8 @@
 """Run ``adit mine``, ``rate`` and ``embed``, with late imports.
 
 Functions return the status of ``run_command``. Wrong arguments raise SystemExit. ``argv`` are by
-default the arguments of the process. ``prog`` is the command's name in messages.
+default the arguments of the process. ``prog`` is the command's name in messages. Of many runs, the
+first that fails is the last.
 """
 
 import argparse

@@ -46,11 +46,11 @@ STREAMED = (
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    In ``args``, the order is set and, from a file of pairs, languages. The corpora of a file of
-    pairs, or with ``--repair``, become two files of lines in the work folder, or in a temporary
-    folder. The function takes the work folder of the finished run. With ``--order score``, it does
-    nothing. ValueError says that the file is not recognised or options conflict, OSError that a
-    file cannot be read or written, ModuleNotFoundError that ftfy is missing.
+    In ``args``, the order is set. A file of pairs sets languages that are None. For it, or with
+    ``--repair``, source, target and formats become two files of lines in the work folder or a
+    temporary folder. The function takes the finished run's work folder. With ``--order score``, it
+    does nothing. ValueError says that options conflict, or a file is not recognised or has no pair,
+    OSError that one cannot be read or written, ModuleNotFoundError that ftfy is missing.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.pair_files.repair import repaired
@@ -98,11 +98,11 @@ def check_streamed(options: Mapping[str, object]) -> None:
 def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     """Rate lines by their texts while they are read (``--score texts``).
 
-    OUT or, if ``args.to_stdout``, stdout is written, and 0 is returned. In ``args``, the order is
-    set and maybe the encoder and languages. ValueError says that a file is unreadable or not
-    recognised, that its first 10,000 lines have no pair, that options conflict, or that a language
-    has no word vectors or filter. OSError says that a file of pairs is missing or OUT cannot be
-    written, ModuleNotFoundError that ``--repair`` needs ftfy.
+    OUT or, if ``args.to_stdout``, stdout is written, and 0 is returned. Unless ``args.quiet``,
+    counts go to stderr. In ``args``, the order is set and maybe the encoder and languages.
+    ValueError says that a file is unreadable or not recognised, that its first 10,000 lines have no
+    pair, that options conflict, or that a language has no word vectors or filter. OSError says that
+    a file of pairs is missing or OUT cannot be written, ModuleNotFoundError that ftfy is.
     """
     from encoder import BEST, BUNDLED
     from miner.storage.pair_files.repair import repaired

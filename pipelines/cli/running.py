@@ -58,8 +58,8 @@ def supports_pipes(
 
     The arguments ``inputs`` name corpora. A pipe in one of them is replaced by the path of a
     temporary copy. If ``streams`` is true of the arguments, a pipe that is neither Parquet nor a
-    zip file is replaced by a ``Pipe``. If OUT is ``-`` or missing, ``args.to_stdout`` is set, and a
-    file that is written to the temporary ``args.output`` is copied to stdout. Its format is
+    zip file is replaced by a ``Pipe``. If OUT is ``-`` or missing, ``args.to_stdout`` is True, and
+    a file that is written to the temporary ``args.output`` is copied to stdout. Its format is
     ``args.format``, by default ``ending``. If ``ending`` is None, OUT stays. The command raises
     ValueError if OUT is missing on a terminal without ``--plan``, or pipes are used with
     ``--runner``, an unknown format, several output files, or standard input twice.
@@ -173,8 +173,8 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Yield the work folder of a run, for the ``with`` block.
 
-    Without ``--work-dir``, it is a temporary folder for the block: next to a local OUT, whose
-    folder is made, or in the system's folder for temporary files.
+    It is ``--work-dir``, which may not exist yet, or else a temporary folder for the block: next to
+    a local OUT, whose folder is made, or in the system's folder for temporary files.
 
     Raises:
         ValueError: A run on an engine with a remote output has no ``--work-dir``.

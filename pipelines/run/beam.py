@@ -57,8 +57,8 @@ def submit(run: RunContext, steps: Sequence[Step], scratch: Path) -> None:
     """Run steps on Beam, and wait until they are done.
 
     ``scratch`` is an existing temporary folder of this run, which its local workers share. OSError
-    says that the engine rejected or ended the job, ValueError that the runner or an option of Beam
-    is unknown or malformed. RuntimeError says that a stage failed on a worker of this machine.
+    says that the engine rejected or ended the job, ValueError (or SystemExit) that the runner or an
+    option is unknown or malformed. RuntimeError says that a stage failed on a local worker.
     """
     parts = {name: _with_absolute_paths(options) for name, options in run.job.parts.items()}
     job = replace(run.job, parts=parts)
@@ -83,7 +83,7 @@ def build(
     """Add the steps of a run to ``pipeline``.
 
     ``hints`` are Beam's resource hints for workers that encode, or None. ``shared`` is an existing
-    folder that workers on this machine share; None on an engine.
+    folder, new for each call, that workers on this machine share; None on an engine.
     """
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(job.corpora)

@@ -40,9 +40,9 @@ HELD_OUT_EVERY = 20  # one in 20 source sentences is held out to compare encoder
 def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any]]:
     """Mine and train in rounds, and write the best encoder to ``output``.
 
-    A dictionary per mining is returned, in order. "pairs" is the number of training pairs, "kept
-    by" the rule that kept them ("fdr 0.1"), and "mutual" the number of held-out sentences with a
-    mutual nearest neighbour. Rounds also end if it does not grow. The last mining only evaluates.
+    A dictionary per mining, also the last, which only evaluates, is returned: "pairs" is the number
+    of training pairs, "kept by" their rule ("fdr 0.1"), "mutual" the number of held-out sentences
+    with a mutual nearest neighbour. Rounds also end if it does not grow. Finished ones are reused.
 
     Raises:
         ValueError: Inputs are invalid, a mining finds no usable pair, the first encoder stays the

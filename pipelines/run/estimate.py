@@ -48,10 +48,10 @@ SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cos
 def plan_run(options: MiningOptions) -> str:
     """Describe the estimated time, memory and disk space of a run, in lines.
 
-    Only the first lines of the corpora are mined, in a temporary folder. If a run with the default
-    encoder needs ten minutes or more, the time with the faster one is also estimated. ValueError
-    says that the run would reject its options or inputs, or its scope is "document". OSError says
-    that an input cannot be read, ModuleNotFoundError that a required extra is not installed.
+    Only the first lines of the corpora are mined, in a temporary folder, with logging disabled. If
+    a run with the default encoder needs ten minutes or more, the time with the faster one is
+    included. ValueError says that the run would reject its options or inputs, or its scope is
+    "document", OSError that an input cannot be read, ModuleNotFoundError that an extra is missing.
     """
     lines, seconds = _plan(options)
     if _is_long(options, seconds):

@@ -108,8 +108,8 @@ def fit_shards(run: RunContext) -> int:
     """Return the maximum rows per shard with which all pairs fit into memory.
 
     The result is at most ``options.rows_per_shard``. If ``options.memory`` is None, half of the
-    machine's memory is the limit, and the result is at least 32,768 if that is allowed. ValueError
-    says that a pair needs more than ``options.memory``. Errors of ``measure_side`` are also raised.
+    machine's memory is the limit, and the result is at least 32,768 if that is allowed. Errors of
+    ``measure_side`` and ``fit_run`` are raised, such as ValueError if a pair needs more.
     """
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
@@ -132,7 +132,7 @@ def fit_shards(run: RunContext) -> int:
 def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     """Choose the largest shards with which a run fits into memory.
 
-    ``sizes`` are by side. ``load_libraries`` is called, and raises its errors.
+    ``sizes`` are by side. Errors of ``load_libraries``, which is called, are raised.
 
     Raises:
         ValueError: The run needs more than ``options.memory``.
@@ -190,8 +190,9 @@ def _stage_bytes(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
 def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load a run's libraries and encoders, and return this process's bytes.
 
-    The bytes include words that encoders will cache. Vectors of ``dim`` dimensions, at most 256,
-    are searched to load compiled code. ``run``'s encoders raise ValueError and ModuleNotFoundError.
+    The bytes are in use now, or for words that encoders will cache. A ``dim`` above 256 counts as
+    256. Errors of ``encoder`` and ``word_encoders`` of ``run`` are raised, and ModuleNotFoundError
+    if Beam or FAISS is required but missing.
     """
     import pipelines.run.steps
 
@@ -209,7 +210,10 @@ def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
 
 
 def known_bytes(run: RunContext) -> int:
-    """Load a run's encoders, and return the maximum bytes of words they cache."""
+    """Load a run's encoders, and return the maximum bytes of their caches.
+
+    Errors of encoders are raised, as in ``load_libraries``.
+    """
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
         encoders += [run.for_part(part).side_encoder(side) for part, side in run.job.corpora]

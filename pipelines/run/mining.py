@@ -53,7 +53,7 @@ def run_job(job: Job, monitor: Monitor | None = None) -> None:
 def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -> None:
     """Run steps in this process, on local workers, or on an engine.
 
-    The options of the job must have passed ``check_options``.
+    Options are not checked, as they are by ``check_options``.
 
     Raises:
         ValueError: As in ``mine_corpus``, whose other exceptions are also raised.

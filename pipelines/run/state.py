@@ -1,10 +1,8 @@
 """Lock a work folder during a run, and record its progress in a ledger.
 
-Each process appends to its own file of the ledger, so none waits for another. Remote files cannot
-be appended to; there each process writes a chain of small files, of at most ``CHUNK`` lines.
-
-Two runs at a time would replace each other's artefacts. The file system locks a local work folder.
-A file that the run renews locks a remote one, but does not stop two runs that start together.
+Each process appends to its own file of the ledger. Remote files cannot be appended to; there each
+process writes small files, of at most ``CHUNK`` lines. The file system locks a local work folder. A
+file that the run renews locks a remote one, but does not stop two runs that start together.
 """
 
 import contextvars
@@ -45,7 +43,7 @@ class StageState:
     """The progress of a stage in a run.
 
     ``done`` is the number of distinct finished elements, ``expected`` that of all, None if unknown.
-    ``seconds`` are of all processes. ``since`` is the stage's start in seconds after 1970, or 0.
+    ``seconds`` are of all processes. ``since`` is seconds from 1970 to the start, 0 if ``done`` is.
     """
 
     name: str
@@ -71,7 +69,7 @@ class WorkerState:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The one-line error that ended a stage, and whether input caused it."""
+    """The one-line error that ended a stage, and if a user can remedy it."""
 
     line: str
     is_users: bool

@@ -164,7 +164,7 @@ ENDING: tuple[Step, ...] = (
 
 
 def steps_of(options: MiningOptions) -> tuple[Step, ...]:
-    """Look at the corpora of a run, and return the steps that mine them."""
+    """Return the steps for a run's corpora, or the errors of ``is_documents``."""
     sides = (options.source, options.target)
     has_documents = any(is_documents(side.path, side.input_format) for side in sides)
     encoding = PAIRING if options.pairs_documents else (*ENCODING, *SHARING)
@@ -193,17 +193,13 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
 
 
 class StageRunner:
-    """A caller of stages in this process, which records each call.
-
-    Calls, and errors, which are also raised, are recorded in the ledger of ``run``. A call takes a
-    ``MapStep`` and an element, and returns the results as a list of elements.
-    """
+    """A caller of stages, which notes calls and errors in a run's ledger."""
 
     def __init__(self, run: RunContext) -> None:
         self._run, self._ledger = run, Ledger(run.folder)
 
     def __call__(self, step: MapStep, element: Element) -> list[Element]:
-        """Run a stage on a reference or list, and return the resulting elements."""
+        """Run and note a stage, and return its elements, or raise its error."""
         start = time.perf_counter()
         try:
             result = step.stage(self._run.for_part(element.part), element.reference)

@@ -51,10 +51,10 @@ class TextRater:
 
     @classmethod
     def fit(cls, options: MiningOptions, first: Sequence[FilePair], *, name: object) -> "TextRater":
-        """Build a rater from the first lines of the file ``name`` of pairs.
+        """Build a rater from the first lines of a file of pairs.
 
-        CorpusError says that no line is a pair, ValueError that a language lacks a filter or words.
-        Other errors are of ``load_encoder``.
+        Missing languages are detected. ``name`` is for errors: CorpusError if no line is a pair,
+        ValueError if a filter or words lack a language, or others of ``load_encoder``.
         """
         run = _with_languages(options, first, name)
         both_texts = _usable_texts(run, first)[0]

@@ -2,8 +2,7 @@
 
     python -m pipelines.run.worker LEVEL RUNNING
 
-``LEVEL`` is the level of this product's log lines. The worker ends when the file ``RUNNING`` is
-removed. Beam's own lines and tracebacks go to the parent process, which shows them on request.
+``LEVEL`` is the level, a number, of this product's log lines. Beam's own go to the parent process.
 """
 
 import logging
