@@ -92,7 +92,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The operations and elapsed seconds of ``method``, a name for people."""
+    """The estimated operations and elapsed seconds of ``method``, a name."""
 
     method: str
     operations: float

@@ -4,8 +4,8 @@ As in Thompson & Koehn 2019, "Vecalign: Improved Sentence Alignment in Linear Ti
 dynamic programming compares vectors of blocks of sentences, relative to random blocks. Documents
 are halved until they are short, and each alignment bounds the next finer one. In addition, the
 ratio of lengths counts, as in Gale & Church 1993, and long sentences count more than short ones. A
-bead is a pair of blocks that are aligned, or a sentence without counterpart. Axes: ``N`` source and
-``M`` target sentences, ``B`` beads.
+bead is a pair of aligned blocks, of at most A + 1 sentences if blocks have 1 to A, or a sentence
+without counterpart. Axes: ``N`` source and ``M`` target sentences, ``B`` beads.
 """
 
 import itertools

@@ -212,10 +212,10 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 
     A product p is a hit if ``p column_scale row_scale + row_bias`` exceeds the lower level of its
     row and column. ``first`` is the first row, ``panel`` the panel's number. ``left`` are arrays of
-    R rows: codes (R, D), int32 sums to begin with, and float32 scales, biases and levels, (R,)
-    each. ``right`` are int32 panels (P, depth, COLUMNS), and float32 scales and levels, P * COLUMNS
-    each. If there are hits, it fills ``out``: int32 products (ROWS, COLUMNS), and uint64 masks
-    (ROWS,), a bit per column, 1 for a hit.
+    R rows: codes (R, D) as in ``hits``, int32 sums to begin with, and float32 scales, biases and
+    levels, (R,) each. ``right`` are int32 panels (P, depth, COLUMNS), and float32 scales and
+    levels, P * COLUMNS each. If there are hits, it fills ``out``: int32 products (ROWS, COLUMNS),
+    and uint64 masks (ROWS,), a bit per column, 1 for a hit.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -407,7 +407,7 @@ _multiplied = _compile(products_of.py_func)
 
 @_part
 def _levels(floor: Any, bias: Any, other: Any) -> Any:
-    """Return floors (N,) minus a side's bias, lowered by rounding errors."""
+    """Return floors (N,) minus biases, lowered by errors, also of ``other``."""
     return floor - bias - ERROR * (np.abs(floor) + np.abs(bias) + np.abs(other))
 
 

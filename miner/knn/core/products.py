@@ -42,8 +42,8 @@ INT8_DIMENSIONS = 1 << 17  # limit, below which 127 * 127 * D is less than 2**31
 def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     """Multiply codes (R, D) by codes (C, D) of the same type, but not int16.
 
-    Products (R, C) are int32 for int8 codes (-127 to 127), and wrong unless ``int8_is_exact``. They
-    are float32 or float64 for floats, and bits of bfloat16 for such bits as uint16.
+    Products (R, C) are int32 for int8 codes (-127 to 127), and exact if ``int8_is_exact``. They are
+    float32 or float64 for floats, and bits of bfloat16 for such bits, uint16 both.
     ModuleNotFoundError says that bfloat16, or int8 on this CPU, needs torch.
     """
     if left.dtype in (np.float32, np.float64):
