@@ -163,10 +163,10 @@ def fit_probe_radius(
 ) -> ProbeRadius:
     """Fit the probe radius to rows and their nearest rows of the other side.
 
-    ``rows`` and ``nearest`` are unit rows (N, D), N >= 1: a sample, and the nearest row of the
-    other side for each. ``centroids`` and ``probes`` are as in ``nearest_cells``. By ``usual``, rows
-    have about ``probes`` cells. All but one in ``FARTHEST`` pairs share a cell within half the
-    ``farthest`` gap, if that many share any. With ``probes`` of all cells, both are unlimited.
+    ``rows`` (N, D) are a sample of unit rows, N >= 1, and ``nearest`` (N, D) the nearest row of the
+    other side for each. ``centroids`` and ``probes`` are as in ``nearest_cells``. Within the
+    radius, rows have about ``probes`` cells. All but one in ``FARTHEST`` pairs share a cell within
+    half the ``farthest`` gap, if that many share any. It is unlimited if ``probes`` are all cells.
     """
     if probes >= len(centroids):
         return ProbeRadius(usual=LARGE, farthest=LARGE)

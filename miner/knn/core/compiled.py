@@ -23,7 +23,7 @@ _part = compiled_part(fastmath=FASTMATH)
 
 
 def _as_float(value: Any) -> Any:
-    """Convert int32, float32 or bits of bfloat16, in compiled code only."""
+    """Convert int32, float32 or bfloat16 bits to float32, in compiled code."""
     raise NotImplementedError("compiled code only")
 
 
