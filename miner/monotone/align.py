@@ -123,7 +123,7 @@ def _beads(source_sizes: int, target_sizes: int) -> IntArray:
 
 
 def _opening(source: IntArray, target: IntArray) -> float:
-    """Return the cost of opening a gap, which falls with the share of gaps."""
+    """Return the cost of opening a gap, from the sizes of beads, (B,) each."""
     absent = [side == 0 for side in (source, target)]
     gaps = sum(int(np.count_nonzero(np.diff(gap, prepend=False) & gap)) for gap in absent)
     beads = int(np.count_nonzero((source > 0) & (target > 0)))
