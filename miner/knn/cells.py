@@ -163,10 +163,10 @@ def fit_probe_radius(
 ) -> ProbeRadius:
     """Fit the probe radius to rows and their nearest rows of the other side.
 
-    ``rows`` and ``nearest`` are unit rows (N, D), N >= 1: a sample, and the nearest row of the
-    other side for each. ``centroids`` and ``probes`` are as in ``nearest_cells``. All but one in
-    ``FARTHEST`` of these pairs share a cell within half the ``farthest`` gap, if that many pairs
-    share one at all. With at least as many probes as cells, the radius is unlimited.
+    ``rows`` (N, D) are a sample of unit rows, N >= 1, and ``nearest`` (N, D) the nearest row of the
+    other side for each. ``centroids`` and ``probes`` are as in ``nearest_cells``. Within the
+    radius, rows have about ``probes`` cells. All but one in ``FARTHEST`` pairs share a cell within
+    half the ``farthest`` gap, if that many share any. It is unlimited if ``probes`` are all cells.
     """
     if probes >= len(centroids):
         return ProbeRadius(usual=LARGE, farthest=LARGE)
@@ -245,7 +245,7 @@ def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
 
 
 class _CellOrder(NamedTuple):
-    """A side's ``rows`` by nearest cell, and ``places`` in them by each cell."""
+    """Rows by nearest cell, and each cell's ``places`` in them by ``start``."""
 
     rows: IntArray
     places: IntArray
@@ -283,7 +283,7 @@ class _Side(NamedTuple):
         return cls(rows.take(order.rows, axis=0), codes.take(order.rows), order)
 
     def nearest(self, k: int, least: Matrix | None) -> TopK:
-        """Return unused neighbours, whose cosines must reach ``least``, (N,)."""
+        """Return unused neighbours, with floors for ``least`` (N,) in input order."""
         nearest = TopK.empty(len(self.rows), k)
         if least is not None:
             nearest.floors[:] = np.nextafter(least[self.order.rows], np.float32(-np.inf))

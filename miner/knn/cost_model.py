@@ -92,7 +92,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The estimated cost of a search by ``method``, a name for people."""
+    """The estimated operations and elapsed seconds of ``method``, a name."""
 
     method: str
     operations: float

@@ -84,7 +84,7 @@ def search_unit_rows(
     """Find the k nearest rows in both directions, among unit rows.
 
     Arguments, results and errors are as in ``search_both``, but ``source`` (N, D) and ``target``
-    (M, D) must be from ``unit_rows``. Unchecked rows of other lengths give wrong results.
+    (M, D) must be from ``unit_rows``. That is not checked, and other rows give wrong results.
     """
     check_search(source, target, k=k)
     k = min(k, max(len(source), len(target), 1))
@@ -121,10 +121,10 @@ def search_documents(
     """Find the k nearest rows in both directions, within paired documents.
 
     This is the local mining of Schwenk et al. 2021, "WikiMatrix". ``source`` (N, D) and ``target``
-    (M, D) are unit rows. ``documents`` has the ascending positions of both sides' rows for each
-    pair of documents. A document may be in several pairs. ``progress`` is called with numbers of
-    computed similarities. Neighbours are (N, min(k, M)) and (M, min(k, N)), with id -1 if the
-    paired documents have fewer rows. Raises ValueError if ``k`` is below 1, or dimensions differ.
+    (M, D) are from ``unit_rows``. ``documents`` has the ascending positions of both sides' rows for
+    each pair of documents. A document may be in several pairs. ``progress`` is called with numbers
+    of similarities. Neighbours are (N, min(k, M)) and (M, min(k, N)). Ids are positions in a side,
+    -1 if paired documents have fewer rows. Raises ValueError if ``k`` < 1 or dimensions differ.
     """
     check_search(source, target, k=k)
     forward = Neighbours.empty(len(source), min(k, len(target)))

@@ -50,7 +50,7 @@ TRIAL_SECONDS = 120  # the first use of a GPU may compile
 
 
 def check_index(text: str) -> None:
-    """Check that FAISS knows a factory string and its search parameters.
+    """Check that FAISS knows a factory string and its parameters.
 
     Parameters are ``NAME=NUMBER``, joined by commas, after a colon. A number is a whole number of
     1 to 999,999,999, without a sign or leading zeros.
@@ -88,7 +88,10 @@ def _set_parameters(index: faiss.Index, parameters: str) -> None:
 
 
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
-    """Return a new index for ``dim`` dimensions, or raise ValueError."""
+    """Return a new index without rows, with the parameters ``spec.build``.
+
+    Raises ValueError if it cannot contain vectors of ``dim`` dimensions.
+    """
     with _one_line(f"--index {spec.factory!r}: cannot contain vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
     _set_parameters(index, spec.build)

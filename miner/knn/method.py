@@ -71,7 +71,8 @@ def parse_method(text: str) -> CorpusMethod:
     """Parse the name of a search method.
 
     ``exact`` gives ``Exact``, and ``cells``, ``cells4096`` and ``cells4096:probes=8`` a
-    ``CellSpec``. Any other text, even ``auto``, gives an ``IndexSpec``, which is not checked here.
+    ``CellSpec``. Any other text, even ``auto``, gives an ``IndexSpec``, unchecked, with parameters
+    in ``search``, except for ``efConstruction``, which is in ``build``.
 
     Raises:
         ValueError: The text begins with ``cells`` and is not such a name.

@@ -42,7 +42,8 @@ def search_tiles(
 
     Arguments, results and errors are as in ``miner.knn.exact.search_unit_rows``, but neither side
     is empty, and ``k`` and dimensions are not checked. Usable CUDA devices search if ``precision``
-    is None or bfloat16, and ``torch_pays``. The CPU searches if they fail.
+    is None or bfloat16, and ``torch_pays``. If they fail, the CPU searches, and ``progress`` counts
+    all similarities again.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):

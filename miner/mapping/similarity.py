@@ -34,7 +34,7 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
     Each round fits a map to the nearest neighbours of both sides by CSLS. Only a random share of
     the similarities counts, which grows to 1. The criterion is the mean cosine of source words and
     their nearest targets. ``source`` and ``target`` are as in ``similarity_start``, ``matrix`` (D,
-    D) is the first map, and ``seed`` sets the random shares.
+    D) is the first map, which may be the result, and ``seed`` sets the random shares.
     """
     source, target = _frequent(source, target)
     generator = np.random.default_rng(seed)
@@ -61,7 +61,7 @@ def _frequent(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _profiles(rows: Matrix) -> Matrix:
-    """Return each word's sorted similarities to its side, (F, F)."""
+    """Return ``comparable_rows`` (F, F) of sorted similarities to the side."""
     left, values, _ = np.linalg.svd(rows, full_matrices=False)
     similarities = (left * values) @ left.T  # the square root of rows @ rows.T: section 3.2
     return comparable_rows(np.sort(similarities, axis=1))

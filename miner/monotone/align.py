@@ -4,8 +4,8 @@ As in Thompson & Koehn 2019, "Vecalign: Improved Sentence Alignment in Linear Ti
 dynamic programming compares vectors of blocks of sentences, relative to random blocks. Documents
 are halved until they are short, and each alignment bounds the next finer one. In addition, the
 ratio of lengths counts, as in Gale & Church 1993, and long sentences count more than short ones. A
-bead is a pair of blocks that are aligned, or a sentence without counterpart. Axes: ``N`` source and
-``M`` target sentences, ``B`` beads.
+bead is a pair of aligned blocks, of at most A + 1 sentences if blocks have 1 to A, or a sentence
+without counterpart. Axes: ``N`` source and ``M`` target sentences, ``B`` beads.
 """
 
 import itertools
@@ -123,7 +123,7 @@ def _beads(source_sizes: int, target_sizes: int) -> IntArray:
 
 
 def _opening(source: IntArray, target: IntArray) -> float:
-    """Return the cost of opening a gap, which falls with the share of gaps."""
+    """Return the cost of opening a gap, from the sizes of beads, (B,) each."""
     absent = [side == 0 for side in (source, target)]
     gaps = sum(int(np.count_nonzero(np.diff(gap, prepend=False) & gap)) for gap in absent)
     beads = int(np.count_nonzero((source > 0) & (target > 0)))

@@ -22,7 +22,7 @@ class Blocks:
     """Vectors of runs of 1 to A consecutive sentences of a document.
 
     ``vectors[a - 1, i]`` is the unit vector of sentences i to i + a - 1, float32 (A, N, D), or zero
-    if fewer sentences remain. ``lengths`` are the sentences' numbers of characters, float64 (N,).
+    if fewer remain or their sum is zero. ``lengths``, float64 (N,), are numbers of characters.
     """
 
     vectors: Matrix

@@ -143,9 +143,9 @@ def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
-    """Encode rows (N, D) by ``round_to_int8``, with bias and slack 0.
+    """Encode rows (N, D) by ``round_to_int8``, without bounds of cosines.
 
-    ``integers`` is the dtype of the codes, from ``miner.knn.core.tuning.type_of_integers``.
+    Biases and slack are 0. ``integers`` is the codes' dtype, from ``tuning.type_of_integers``.
     """
     numbers, steps = round_to_int8(rows)
     return Codes(

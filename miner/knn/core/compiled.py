@@ -8,7 +8,7 @@ from numba.extending import overload
 
 from miner.compiling import compiled, compiled_part
 
-BLOCK = 32
+BLOCK = 32  # a constant number compiles to vector instructions without a loop
 LANES = 8
 TINY = np.finfo(np.float32).tiny
 TO_WHOLE = 1.5 * 2.0**52  # adding it rounds a float64 to an integer, in vector instructions
@@ -23,7 +23,7 @@ _part = compiled_part(fastmath=FASTMATH)
 
 
 def _as_float(value: Any) -> Any:
-    """Convert a product of int32, float32 or bits of bfloat16 to float32."""
+    """Convert int32, float32 or bfloat16 bits to float32, in compiled code."""
     raise NotImplementedError("compiled code only")
 
 
@@ -48,10 +48,7 @@ def _holds(ids: Any, number: Any) -> Any:
 
 @_part
 def _exceeds(tile: Any, row: Any, start: Any, slack: Any, row_code: Any, column_codes: Any) -> Any:
-    """Return whether one of BLOCK bounds exceeds its row's or column's floor.
-
-    A constant number compiles to vector instructions without a loop.
-    """
+    """Return whether one of BLOCK bounds exceeds its row's or column's floor."""
     row_scale, row_bias, row_floor = row_code
     column_scale, column_bias, column_floor = column_codes
     hits = np.int32(0)
@@ -165,7 +162,7 @@ def round_centred(rows: Any, mean: Any, limits: Any, codes: Any) -> None:
 def _floats_of(row: Any, floats: Any) -> None:
     """Copy a row of float32 or of float16's bits to ``floats``.
 
-    Finite float16 are divided by 2**112, which is exact.
+    Finite float16 are divided by 2**112, which is exact. Only compiled code may call it.
     """
     raise NotImplementedError("compiled code only")
 
@@ -333,7 +330,8 @@ def rescore(queries: Any, base: Any, candidates: Any, ids: Any, cosines: Any) ->
     """Insert candidates into the neighbours of queries, by exact cosines.
 
     Queries (N, D) and base (M, D) are unit rows. ``candidates`` (N, C) are distinct positions in
-    the base, or -1. ``ids`` and ``cosines`` (N, K) are the neighbours, updated in place.
+    the base, or -1. ``ids`` and ``cosines`` (N, K) are the neighbours, updated in place. K is at
+    least 1, and no candidate may be among the neighbours already.
     """
     for row in range(len(queries)):
         for number in candidates[row]:

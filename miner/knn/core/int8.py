@@ -4,8 +4,8 @@ A block of products, ROWS rows by COLUMNS columns, stays in the CPU's registers 
 (Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication). There, it is
 compared with levels (floors minus biases), so most products never reach memory. If a number is
 added to the codes of columns (``raised``), sums start at minus that number times the sum of the
-row's codes. Functions with a ``builder`` generate LLVM code. Compiled callers omit ``typing``. Do
-not call functions if CHOSEN is None.
+row's codes. Functions with a ``builder`` generate LLVM code. Compiled callers omit ``typing``, and
+if TILES, call ``use_tiles`` and ``_whole_blocks`` before blocks. If CHOSEN is None, call nothing.
 
 Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns. A
 lane has 32 bits, which are four codes of int8 or two of int16. ``depth`` is the number of lanes.
@@ -177,7 +177,7 @@ def _block_of_tiles(
 
 
 def call_on_tiles(builder: Any, name: str, *values: Any) -> None:
-    """Call an instruction of AMX on tiles (ints) and values of LLVM."""
+    """Emit a call of AMX's instruction ``name`` on tiles (ints) and values."""
     given = [ir.IntType(8)(value) if isinstance(value, int) else value for value in values]
     function = declared(builder, f"llvm.x86.{name}", ir.VoidType(), *(each.type for each in given))
     builder.call(function, given)
@@ -212,10 +212,10 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 
     A product p is a hit if ``p column_scale row_scale + row_bias`` exceeds the lower level of its
     row and column. ``first`` is the first row, ``panel`` the panel's number. ``left`` are arrays of
-    R rows: codes (R, D), int32 sums to begin with, and float32 scales, biases and levels, (R,)
-    each. ``right`` are int32 panels (P, depth, COLUMNS), and float32 scales and levels, P * COLUMNS
-    each. If there are hits, it fills ``out``: int32 products (ROWS, COLUMNS), and uint64 masks
-    (ROWS,), a bit per column, 1 for a hit.
+    R rows: codes (R, D) as in ``hits``, int32 sums to begin with, and float32 scales, biases and
+    levels, (R,) each. ``right`` are int32 panels (P, depth, COLUMNS), and float32 scales and
+    levels, P * COLUMNS each. If there are hits, it fills ``out``: int32 products (ROWS, COLUMNS),
+    and uint64 masks (ROWS,), a bit per column, 1 for a hit.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -390,7 +390,7 @@ _laid_out = _compile(_panels_of.py_func)
 def products_of(rows: Any, panels: Any, raised: Any) -> Any:
     """Multiply codes (R, D) by panels, to int32 (R, P * COLUMNS).
 
-    ``panels`` and ``raised`` are the result of ``panels_of``.
+    ``panels`` and ``raised`` are from ``panels_of``, for columns of the same D and dtype.
     """
     left = _whole_blocks(rows), _sums_of(rows, raised)
     out = np.empty((len(rows), len(panels) * COLUMNS), np.int32)
@@ -407,7 +407,7 @@ _multiplied = _compile(products_of.py_func)
 
 @_part
 def _levels(floor: Any, bias: Any, other: Any) -> Any:
-    """Return floors (N,) minus a side's bias, lowered by rounding errors."""
+    """Return floors (N,) minus biases, lowered by errors, also of ``other``."""
     return floor - bias - ERROR * (np.abs(floor) + np.abs(bias) + np.abs(other))
 
 
@@ -495,8 +495,8 @@ def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
     """Multiply rows (R, D) by columns (C, D), and return the hits.
 
     ``row_codes``, ``column_codes`` and the result, except for its order, are as in
-    ``miner.knn.core.compiled.hits``. A row's columns ascend. Codes are int8 within the limits of
-    ``InstructionSet``, or int16 up to 127 if the set multiplies these.
+    ``miner.knn.core.compiled.hits``. A row's columns ascend. R and C are at least 1. Codes are int8
+    within the limits of ``InstructionSet``, or int16 up to 127 if the set multiplies these.
     """
     way = way_of(rows.dtype, limited=True)
     lanes = _in_whole_lanes(columns, way).view(np.int32)

@@ -42,9 +42,9 @@ INT8_DIMENSIONS = 1 << 17  # limit, below which 127 * 127 * D is less than 2**31
 def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     """Multiply codes (R, D) by codes (C, D) of the same type, but not int16.
 
-    Products (R, C) are int32 for int8 codes (-127 to 127), float32 or float64 for floats, and for
-    bits of bfloat16 as uint16, bits of bfloat16. ModuleNotFoundError says that bfloat16, or int8 on
-    this CPU, needs torch.
+    Products (R, C) are int32 for int8 codes (-127 to 127), and exact if ``int8_is_exact``. They are
+    float32 or float64 for floats, and bits of bfloat16 for such bits, uint16 both.
+    ModuleNotFoundError says that bfloat16, or int8 on this CPU, needs torch.
     """
     if left.dtype in (np.float32, np.float64):
         return np.asarray(left @ right.T)
@@ -57,7 +57,10 @@ def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 
 def int8_product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Multiply int8 codes (R, D) by (C, D) with torch, to int32 (R, C)."""
+    """Multiply int8 codes (R, D) by (C, D) with torch, to int32 (R, C).
+
+    ``is_exact`` says if they are right on this CPU. ModuleNotFoundError says that torch is missing.
+    """
     import torch
 
     x, y = torch.from_numpy(left), torch.from_numpy(right)
@@ -83,7 +86,7 @@ def loops() -> ModuleType:
 
 @cache
 def int8_kernels() -> ModuleType | None:
-    """Return ``miner.knn.core.int8``, or None if this CPU cannot use it."""
+    """Return ``miner.knn.core.int8``, or None without an ``InstructionSet``."""
     from miner.knn.core import int8  # loads Numba
 
     return int8 if int8.CHOSEN else None
@@ -158,8 +161,7 @@ def largest_code() -> int:
 def largest_sum() -> int:
     """Return the largest sum of eight int8 row codes of one sign.
 
-    It is 206, or 1,016, which no eight codes exceed. ``miner.instructions.InstructionSet`` says
-    which eight.
+    It is 206, or 1,016, which no eight codes exceed. ``InstructionSet`` says which eight.
     """
     kernels = int8_kernels()
     return kernels.LARGEST_SUM if kernels else 8 * INT8_MAX

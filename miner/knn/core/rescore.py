@@ -72,10 +72,8 @@ def unit_rows(
 
 
 def square_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum the squares of each row (N, D) in a fixed order, to float64 (N,).
-
-    Eight lanes sum every eighth square, and are then added by pairs.
-    """
+    """Sum the squares of each row (N, D) in a fixed order, to float64 (N,)."""
+    # As in compiled loops, eight lanes sum every eighth square, and are then added by pairs.
     squares = np.zeros((len(rows), -(-rows.shape[1] // 8), 8))
     np.multiply(rows, rows, out=squares.reshape(len(rows), -1)[:, : rows.shape[1]])
     lanes: NDArray[np.float64] = squares.sum(axis=1)

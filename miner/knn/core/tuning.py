@@ -59,8 +59,8 @@ def product_rates() -> dict[Precision, float]:
 
     A multiply-add is two operations. Products are also compared with floors that none exceeds.
     Rates are measured once, in about 70 milliseconds, and again after torch is loaded. Omitted are
-    precisions that fail on this machine, bfloat16 without torch, and int16 if int8 products of full
-    codes are exact.
+    precisions that fail on this machine, bfloat16 until torch is loaded, and int16 if int8 products
+    of full codes are exact.
     """
     return _rates(torch_is_loaded())
 
@@ -167,8 +167,8 @@ def _best_axes(trial: _TwoWayTrial, precision: Precision) -> Matrix | None:
 def scatter_of(source: Matrix, target: Matrix) -> Matrix:
     """Return the mean products of coordinates of both sides, float32 (D, D).
 
-    ``source`` (N, D) and ``target`` (M, D) are unit rows. Up to 4,096 of each side are evenly
-    sampled, and the side's mean is subtracted.
+    ``source`` (N, D) and ``target`` (M, D) are unit rows, at least one each. Up to 4,096 of a side
+    are evenly sampled, and their mean is subtracted.
     """
     scatter = np.zeros((source.shape[1],) * 2, dtype=np.float32)
     for side in (source, target):

@@ -156,7 +156,7 @@ def _find_hits(
     GROUP: tl.constexpr,
     MAX_HITS_PER_TILE_ROW: tl.constexpr,
 ):
-    """Compute a tile, in the order of GROUP rows of tiles, column by column."""
+    """Write the hits of a tile, in GROUP rows of tiles, column by column."""
     across = tl.cdiv(columns, COLUMNS)
     group = tl.program_id(0) // (GROUP * across)
     place = tl.program_id(0) % (GROUP * across)

@@ -57,10 +57,7 @@ def positions(keys: torch.Tensor) -> torch.Tensor:
 
 
 def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
-    """Return each row's ``kept`` largest keys, descending, or all if fewer.
-
-    ``keys`` are int64 (N, any).
-    """
+    """Return each row's ``kept`` largest keys (N, any) or all, descending."""
     together = torch.cat(keys, dim=1)
     return together.topk(min(kept, together.shape[1]), dim=1).values
 

@@ -94,7 +94,7 @@ def _largest(tile: torch.Tensor, kept: int, first: int) -> torch.Tensor:
 
 
 def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: int) -> torch.Tensor:
-    """Return the keys of hits, and all products' of rows with more than fit."""
+    """Return keys of hits, or the ``kept`` largest of rows with too many."""
     full = (hits.counts > hits.keys.shape[1]).nonzero().flatten()
     for rows in torch.split(full, max(1, DENSE // len(y))):
         largest = _largest(product(x[rows], y), kept, first)

@@ -78,9 +78,9 @@ def search(
 
     ``source`` (N, D) and ``target`` (M, D) are of one floating dtype, in host memory. ``progress``
     is called with numbers of products. Once ``stop`` is set, it ends early, with partial results.
-    Returns the keys of the ``kept`` largest products, best first, EMPTY if unused: of each source
-    of the share among the targets, int64 (len(share), min(kept, M)), and of each target among
-    these sources, (M, min(kept, N)).
+    Returns the keys of the ``kept`` largest products, on the device, best first, EMPTY if unused:
+    of each source of the share among the targets, int64 (len(share), min(kept, M)), and of each
+    target among these sources, (M, min(kept, N)), with positions in ``source``.
 
     Raises:
         RuntimeError: The device lacks the memory for a small search, or failed.
