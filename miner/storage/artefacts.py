@@ -100,7 +100,7 @@ def file_digest(path: Path) -> str:
 def find(folder: Place, *, key: str) -> Artefact | None:
     """Return the artefact sealed in ``folder`` for ``key``, or None.
 
-    All its files are ``checked``, with the errors of that. An invalid seal raises ArtefactError.
+    Its files are ``checked``, with its errors, which an invalid or unreadable seal also raises.
     """
     if artefact := _read_seal(folder, key):
         for name in artefact.files:
@@ -179,7 +179,7 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
 
 
 class _Fields(dict[str, Any]):
-    """A JSON object of a file, which errors about missing keys name."""
+    """A JSON object whose missing keys raise ValueError with the file's path."""
 
     path: object = "a file of the work folder"
 

@@ -95,7 +95,7 @@ def check_writable(path: AnyPath) -> None:
 
     Raises:
         OutputError: No file can be written in its folder, a local folder does not exist, or a local
-            ``path`` is a folder or a device.
+            ``path`` is a folder or a device. An unusable cache for a remote one raises OSError.
     """
     if isinstance(path, RemotePath):
         probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"

@@ -32,8 +32,8 @@ def open_pairs(
 
     Args:
         path: A file, or a folder ``.dataset``. An empty file has no pairs.
-        columns: Names of the columns or fields of source and target, or numbers (from 1) of
-            columns. Default: they are recognised by names and contents.
+        columns: Names of the columns or fields of source and target, or numbers (from 1) of columns
+            of text. Default: recognised. Not allowed for TMX, and ignored for a zip file.
         languages: BCP 47 tags that choose the texts of TMX, of fields, or of a zip file.
 
     Raises:
