@@ -212,7 +212,7 @@ def read_json(path: Place) -> Any:  # noqa: ANN401 - JSON has values of many typ
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
-    """Write or replace an ``.npy`` file of an array (n, ...), row-major."""
+    """Write or replace an ``.npy`` file of numbers (n, ...), row-major."""
     with npy_rows(path) as append:
         append(values)
 

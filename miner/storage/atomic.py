@@ -26,8 +26,8 @@ def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
     """Yield the path of an empty file, renamed to ``path`` after the block.
 
     The file has a hidden name with the suffix of ``path`` in its folder, or that of its target if
-    ``path`` is a symbolic link. An existing file is replaced at the end, and links stay. If the
-    block raises any exception, or if ``is_probe``, the file is removed and ``path`` is unchanged.
+    ``path`` is a symbolic link. An existing file and its permissions are replaced, and links stay.
+    If the block raises, or if ``is_probe``, the file is removed and ``path`` is unchanged.
     For a remote ``path``, the file is in the cache, and is copied at the end even if ``is_probe``.
 
     Raises:

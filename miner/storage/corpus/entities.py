@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def unescape(text: str, levels: int = 1) -> str:
     """Replace ``levels`` levels of HTML entities that end in a semicolon.
 
-    Unknown entities stay. Tabs and line ends become spaces, other control characters spaces or "".
+    Unknown ones stay. An entity of a tab or line end becomes a space, of other controls maybe "".
     """
     for _ in range(levels):
         text = _ENTITY.sub(_character, text)

@@ -56,7 +56,7 @@ def line_parser(
     """Return the parser of a text format for a file.
 
     It turns lines into ``Columns``, and adds malformed positions, not of blank lines, to a dict.
-    CorpusError is of ``check_lines``, or the first ``tsv`` line with text has not 2 or 3 columns.
+    ``check_lines`` raises CorpusError, as does a first filled ``tsv`` line without 2 or 3 columns.
 
     Args:
         path: Names the file in errors.
