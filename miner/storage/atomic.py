@@ -91,7 +91,7 @@ def write_text(path: AnyPath, text: str) -> None:
 
 
 def check_writable(path: AnyPath) -> None:
-    """Check that a file could be written at ``path``, without a change there.
+    """Check that a file could be written at ``path``, and change no file.
 
     Raises:
         OutputError: No file can be written in its folder, a local folder does not exist, or a local

@@ -65,7 +65,7 @@ class JoinedLines(Sequence[str]):
         return np.diff(self.starts) - 1
 
     def column(self) -> "pa.StringArray":
-        """Return texts without line feeds, below 2 GiB together, as Arrow strings."""
+        """Return texts as Arrow strings, if below 2 GiB and without line feeds."""
         import pyarrow as pa
 
         offsets = (self.starts - np.arange(len(self.starts))).astype(np.int32)
