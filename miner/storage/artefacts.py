@@ -100,7 +100,7 @@ def file_digest(path: Path) -> str:
 def find(folder: Place, *, key: str) -> Artefact | None:
     """Return the artefact sealed in ``folder`` for ``key``, or None.
 
-    All its files are ``checked``, with the errors of that. An invalid seal raises ArtefactError.
+    Its files are ``checked``, with its errors, which an invalid or unreadable seal also raises.
     """
     if artefact := _read_seal(folder, key):
         for name in artefact.files:
@@ -179,7 +179,7 @@ def _read_seal(folder: Place, key: str | None = None) -> Artefact | None:
 
 
 class _Fields(dict[str, Any]):
-    """A JSON object of a file, which errors about missing keys name."""
+    """A JSON object whose missing keys raise ValueError with the file's path."""
 
     path: object = "a file of the work folder"
 
@@ -212,7 +212,7 @@ def read_json(path: Place) -> Any:  # noqa: ANN401 - JSON has values of many typ
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
-    """Write or replace an ``.npy`` file of an array (n, ...), row-major."""
+    """Write or replace an ``.npy`` file of numbers (n, ...), row-major."""
     with npy_rows(path) as append:
         append(values)
 

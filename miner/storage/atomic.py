@@ -26,8 +26,8 @@ def atomic_file(path: AnyPath, *, is_probe: bool = False) -> Iterator[Path]:
     """Yield the path of an empty file, renamed to ``path`` after the block.
 
     The file has a hidden name with the suffix of ``path`` in its folder, or that of its target if
-    ``path`` is a symbolic link. An existing file is replaced at the end, and links stay. If the
-    block raises any exception, or if ``is_probe``, the file is removed and ``path`` is unchanged.
+    ``path`` is a symbolic link. An existing file and its permissions are replaced, and links stay.
+    If the block raises, or if ``is_probe``, the file is removed and ``path`` is unchanged.
     For a remote ``path``, the file is in the cache, and is copied at the end even if ``is_probe``.
 
     Raises:
@@ -91,11 +91,11 @@ def write_text(path: AnyPath, text: str) -> None:
 
 
 def check_writable(path: AnyPath) -> None:
-    """Check that a file could be written at ``path``, without a change there.
+    """Check that a file could be written at ``path``, and change no file.
 
     Raises:
         OutputError: No file can be written in its folder, a local folder does not exist, or a local
-            ``path`` is a folder or a device.
+            ``path`` is a folder or a device. An unusable cache for a remote one raises OSError.
     """
     if isinstance(path, RemotePath):
         probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"

@@ -55,7 +55,7 @@ def pairs_of(table: pa.Table) -> Pairs:
 
 
 class Merges:
-    """Merged ``source`` or ``target`` rows in Parquet of ``MERGE_FIELDS``."""
+    """Merged ``source`` or ``target`` rows, read from a ``merges.parquet``."""
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")

@@ -90,8 +90,8 @@ def write_pairs(
         path: Its suffix decides the format (``miner.storage.writers``). Files are replaced.
         batches: Arrow tables or record batches of pairs. Their division does not change the bytes.
         origin: Languages, encoder and signature, which some formats store.
-        schema: The columns to write. Default: ``pairs_schema(**kinds)``.
-        stream: Open binary file to write to, uncompressed, instead of a ``path`` for one file.
+        schema: The columns to write, which all batches have. Default: ``pairs_schema(**kinds)``.
+        stream: Open binary file to write to, uncompressed, instead of one file at a checked path.
         kinds: Arguments of ``pairs_schema``.
     """
     from miner.storage.writers import formats

@@ -148,7 +148,8 @@ class RemotePath:
     def reading(self) -> Iterator[IO[bytes]]:
         """Yield a byte stream to a ``with`` block, with errors of ``open``.
 
-        In the block, ValueError and OSError without ``errno`` also become PlaceError.
+        In the block, ValueError and OSError without ``errno`` also become PlaceError, and
+        FileNotFoundError of any file names this one.
         """
         with (
             self._connected() as (filesystem, path),
@@ -264,10 +265,7 @@ def remove_tree(folder: Place) -> None:
 
 
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
-    """Return all files below a folder, with their sizes in bytes.
-
-    They are in any order. A missing folder has none.
-    """
+    """Return files below a folder, if any, unordered, with sizes in bytes."""
     if isinstance(folder, RemotePath):
         entries = folder._entries(recursive=True)
         return [(entry, info.size) for entry, info in entries if info.is_file]

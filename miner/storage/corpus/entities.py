@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def unescape(text: str, levels: int = 1) -> str:
     """Replace ``levels`` levels of HTML entities that end in a semicolon.
 
-    Unknown entities stay. An entity of a tab or line end becomes a space.
+    Unknown ones stay. An entity of a tab or line end becomes a space, of other controls maybe "".
     """
     for _ in range(levels):
         text = _ENTITY.sub(_character, text)
@@ -53,7 +53,7 @@ def escaped_levels(texts: Sequence[str]) -> int:
 
 
 def example(texts: Sequence[str]) -> str:
-    """Return the first entity that is evidence of escaping, or a constant one."""
+    """Return the first entity that is evidence of escaping, or a constant."""
     matches = (match for text in texts for match in _ENTITY.finditer(text))
     return next((match[0] for match in matches if _is_evidence(match)), "&amp;#39;")
 
@@ -61,7 +61,7 @@ def example(texts: Sequence[str]) -> str:
 def unescape_records(batches: Iterator[Records], levels: int) -> Iterator[Records]:
     """Replace ``levels`` levels of HTML entities in the texts of records.
 
-    Records whose text is then blank are rejected. With 0, ``batches`` are returned.
+    Records whose text is then blank are rejected, with the text before. With 0, nothing changes.
     """
     return (_unescaped(records, levels) for records in batches) if levels else batches
 

@@ -55,8 +55,8 @@ def line_parser(
 ) -> LineParser:
     """Return the parser of a text format for a file.
 
-    It turns lines into ``Columns``, and adds malformed positions to a dict. CorpusError is raised
-    by ``check_lines``, and if a ``tsv`` has not two or three columns in its first line with text.
+    It turns lines into ``Columns``, and adds malformed positions, not of blank lines, to a dict.
+    ``check_lines`` raises CorpusError, as does a first filled ``tsv`` line without 2 or 3 columns.
 
     Args:
         path: Names the file in errors.

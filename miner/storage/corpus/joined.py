@@ -65,7 +65,7 @@ class JoinedLines(Sequence[str]):
         return np.diff(self.starts) - 1
 
     def column(self) -> "pa.StringArray":
-        """Return the texts, which must contain no line feed, as Arrow strings."""
+        """Return texts as Arrow strings, if below 2 GiB and without line feeds."""
         import pyarrow as pa
 
         offsets = (self.starts - np.arange(len(self.starts))).astype(np.int32)

@@ -57,7 +57,7 @@ class UniqueIds:
         self.close = self._digests.close
 
     def __iter__(self) -> Iterator[Records]:
-        """Yield the batches in order."""
+        """Yield the batches in order, for one iteration only."""
         for records in self._corpus:
             if any(records.own_ids) or self._within_documents:
                 self._add(records)

@@ -41,8 +41,8 @@ def decode_body(body: bytes, codings: Sequence[str], max_bytes: int) -> bytes:
     """Undo the codings of an HTTP response's body, the last one first.
 
     ``codings`` are in lower case. A body that begins like gzip or zstd is decoded as such. One that
-    is plain in spite of its header is returned unchanged, and a truncated body ends where it was
-    cut. A result longer than ``max_bytes`` may be incomplete.
+    is plain HTML in spite of its header is returned unchanged, and a truncated body ends where it
+    was cut. A result longer than ``max_bytes`` may be incomplete.
 
     Raises:
         CodingError: The body is damaged, in an unknown coding, or in more than five.
@@ -107,10 +107,10 @@ def _decompress_stream(body: bytes, codec: str, max_bytes: int) -> bytes:
 def decode_text(html: bytes, content_type: str = "", url: str = "") -> str:
     """Decode a web page from bytes.
 
-    A byte order mark decides the encoding. Otherwise, candidates are UTF-8, then that of the HTTP
-    header ``content_type``, of the page's declaration, and of a guess with the top-level domain of
-    ``url``. The first that decodes 90% of the characters beyond ASCII is used, or else the best.
-    Undecodable bytes become U+FFFD.
+    A byte order mark is removed, and decides the encoding. Otherwise, candidates are UTF-8, unless
+    all bytes are ASCII, then that of the HTTP header ``content_type``, of the page's declaration,
+    and of a guess with the top-level domain of ``url``. The first that decodes 90% of characters
+    beyond ASCII is used, or else the best. Undecodable bytes become U+FFFD.
     """
     for byte_order_mark, encoding in _BYTE_ORDER_MARKS.items():
         if html.startswith(byte_order_mark):

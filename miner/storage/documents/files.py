@@ -29,11 +29,11 @@ def read(path: AnyPath, name: str) -> Iterator[AnyDocument]:
     """Yield the documents of a text, Markdown, JSON lines or Parquet file.
 
     A text or Markdown file is one document, called ``name``. Otherwise, each line or row is one. It
-    is broken if its field ``text`` is missing or unusable. Its name is the first string or integer
-    of its fields ``doc``, ``id``, ``url`` and ``title``. Without one, and for a JSON line that is
-    too long or has no string ``text``, the name is ``name:number``, from 1. Blank lines, and lines
-    ``{"index": ...}`` of a Cirrus dump, are skipped. Errors of ``line_batches`` and
-    ``parquet_file`` are raised, and CorpusError if Parquet has not exactly one column ``text``.
+    is broken if its field ``text`` is missing or unusable. Its name is the first integer or filled
+    string of its fields ``doc``, ``id``, ``url`` and ``title``. Without one, and for a JSON line
+    that is too long or has no string ``text``, the name is ``name:number`` by its line or row from
+    1. Blank lines and Cirrus dumps' ``{"index": ...}`` are skipped. Errors of ``line_batches`` and
+    ``parquet_file`` are raised, and CorpusError for Parquet without exactly one column ``text``.
     """
     match split_compression(path)[0]:
         case ".txt":

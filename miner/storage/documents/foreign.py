@@ -24,8 +24,8 @@ def foreign_sentences(paragraphs: Sequence[int], texts: Sequence[str], language:
 
     A sentence is foreign if its paragraph is, unless the sentence by itself is probably in
     ``language``, the corpus's ``known_label``. A paragraph is foreign if py3langid is nearly sure
-    of that, or one below 40 bytes if 90% of longer ones' text is. ``paragraphs`` are the ascending
-    paragraph numbers of ``texts``.
+    of that, or likely in the language of a sure one, or below 40 bytes if 90% of longer ones' text
+    is. ``paragraphs`` are the ascending paragraph numbers of ``texts``.
     """
     joined = {
         number: " ".join(text for _, text in group)

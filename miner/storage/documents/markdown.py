@@ -157,7 +157,7 @@ def _interrupts(line: str) -> bool:
 
 
 def _after_markup(source: str, position: int, limit: int) -> tuple[int, str | None]:
-    """Return the end of markup's last line, and its text, None after a tag."""
+    """Return the end of markup's last line, and text there, None if inline."""
     text = None
     while (markup := _MARKUP.match(source, position, limit)) and markup["hides"]:
         text = ""

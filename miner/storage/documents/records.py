@@ -128,7 +128,7 @@ def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
 
 
 def unwrap(text: str) -> str:
-    """Join the lines of a paragraph with spaces.
+    """Join the lines of a paragraph with spaces, without spaces around it.
 
     A ``LINE_BREAK`` (carriage return) becomes a line feed, other white space single spaces. Lines
     that break between Chinese or Japanese characters are joined without a space.

@@ -138,15 +138,15 @@ def is_wrapped(text: str) -> bool:
 
 
 def clean_sentence(text: str) -> str:
-    """Return a sentence in NFC, on one line, with single spaces.
+    """Return a sentence in NFC, on one line, stripped, with single spaces.
 
-    Invisible characters are removed, and line ends between Chinese or Japanese ones. Control
-    characters become spaces.
+    Invisible characters are removed, except for joiners and variants within words. So are line
+    feeds between Chinese or Japanese characters. Control characters become spaces.
     """
     text = WIDE_BREAK.sub("", INVISIBLE.sub("", text))
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
 def repeat_key(text: str) -> str:
-    """Return a sentence with uniform quotes, by which duplicates are found."""
+    """Return a sentence with straight quotes, by which duplicates are found."""
     return text.translate(_QUOTES)

@@ -92,9 +92,9 @@ def read_page(
 ) -> Document:
     """Return the document of a page, without menus and listings.
 
-    It is broken if it is longer than ``MAX_BYTES``, blank, or its codings cannot be undone. A
-    ``name`` that is an address helps to guess the encoding. ``content_type`` is the HTTP header
-    Content-Type. ``codings`` of the body, such as gzip, are in the order of their application.
+    It is broken if longer than ``MAX_BYTES``, blank, or its codings cannot be undone. A ``name``
+    that is an address helps to guess the encoding. ``content_type`` is the HTTP header. Codings of
+    the body, such as ``gzip``, are in lower case and in the order of their application.
     """
     try:
         html = decode_body(html, codings, MAX_BYTES)

@@ -32,8 +32,8 @@ def open_pairs(
 
     Args:
         path: A file, or a folder ``.dataset``. An empty file has no pairs.
-        columns: Names of the columns or fields of source and target, or numbers (from 1) of
-            columns. Default: they are recognised by names and contents.
+        columns: Names of columns or fields of source and target, or numbers (from 1) in TSV or CSV.
+            Default: recognised by names and contents. Not for TMX, and ignored for a zip file.
         languages: BCP 47 tags that choose the texts of TMX, of fields, or of a zip file.
 
     Raises:
@@ -66,7 +66,7 @@ def open_pairs(
 
 
 def read_pairs(path: Place) -> Iterator[FilePair]:
-    """Yield the pairs of a file in order, unless their problem is ``BLANK``.
+    """Yield a file's pairs in order, maybe without texts, but none ``BLANK``.
 
     Raises:
         CorpusError: As in ``open_pairs``, or an entry has another problem, which the message names.

@@ -17,7 +17,7 @@ class FilePair:
 
     Attributes:
         place: The file and the line or record in it, for messages.
-        texts: Source and target. Bytes that are not UTF-8 are surrogates.
+        texts: Source and target, None if a record lacks one. Bytes not in UTF-8 are surrogates.
         score: The score, or the negative of a cost that ``adit align`` wrote.
         probability: The probability that it is correct.
         corpus: The name of the corpus that it comes from.

@@ -29,7 +29,7 @@ def open_jsonl(
     """Recognise the fields of JSON lines by the first line.
 
     ``lines`` are the first lines, not all blank. ``columns`` are both fields' names, or empty, and
-    ``languages`` BCP 47 tags that may choose them.
+    ``languages`` BCP 47 tags, which choose if both fit. Fields may be in an object ``translation``.
 
     Raises:
         CorpusError: The first line is not a JSON object with the chosen or with known fields.

@@ -20,8 +20,8 @@ _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 def open_tmx(path: Place, columns: Sequence[str], languages: Languages) -> PairFile:
     """Recognise the languages of a TMX file by its first units.
 
-    ``languages`` choose source and target. For None, the language of the header comes first, then
-    languages of the units in order. ``columns`` must be empty. PlaceError is as in ``read_chunks``.
+    ``languages``, whose regions do not count, choose source and target. For None, that of the
+    header comes first, then others in the order of units. PlaceError is as in ``read_chunks``.
 
     Raises:
         CorpusError: The file is damaged, ``columns`` is not empty, or the first units lack the
