@@ -228,7 +228,7 @@ def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Remove pairs whose texts are near-copies of a better pair's texts.
 
     Pairs that ``keep_pairs`` would drop by threshold or probability are also removed. Without
-    ``options.near_duplicates``, ``chosen`` is returned unchanged.
+    ``options.near_duplicates``, ``chosen`` is returned unchanged. Errors are of ``signatures``.
     """
     if not run.options.near_duplicates:
         return chosen

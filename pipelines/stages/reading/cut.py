@@ -21,8 +21,8 @@ def shard_sizes(
     """Yield the maximum number of sentences of each shard, without end.
 
     If ``files`` only grew since a run with the same options, the numbers begin as in that run, so
-    that its shards stay valid. No result depends on the numbers. ``count_kept`` counts the side's
-    sentences, and is called only if the cut depends on it.
+    that its shards stay valid, or ValueError says that these numbers are damaged. ``count_kept``
+    counts the side's sentences, and is called only if the cut depends on it.
     """
     options, maximum = run.options, run.options.rows_per_shard
     if earlier := _cut_before(run, side, files):

@@ -1,9 +1,8 @@
 """Train, fill and search the FAISS indexes of shards.
 
-Quantisers, codebooks and projections are trained on evenly spaced vectors of a whole side. All
-shards share them, so that a search finds the same in one shard as in many. Candidates of all
-indexes are ordered by the indexes' own products. Only the best are rescored, because compressed
-codes would otherwise find more in more shards. ValueError says that FAISS cannot build an index.
+Indexes of a side's shards are trained on evenly spaced vectors of the side. The best candidates of
+all shards, by the indexes' own products, are rescored, so that a search finds the same in one shard
+as in many. ValueError says that FAISS cannot build an index.
 """
 
 import logging
