@@ -47,9 +47,9 @@ PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELD
 
 
 def read_side(run: RunContext, side: str) -> list[Shard]:
-    """Read and clean the side "source" or "target", and save it in shards.
+    """Read and clean the side "source" or "target", and save ordered shards.
 
-    Duplicates are dropped unless ``options.keeps_repeats``. Shards are returned in order.
+    Duplicates (in scope "document", within documents) are dropped unless ``options.keeps_repeats``.
     ValueError says that the corpus cannot be read, an id recurs, or no sentence is usable. OSError
     says that a remote file cannot be read, ModuleNotFoundError that documents need the extra
     ``documents``. In scope "document", errors of ``check_documents`` are also raised.

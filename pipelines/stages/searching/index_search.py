@@ -1,8 +1,7 @@
 """Train, fill and search the FAISS indexes of shards.
 
-Indexes of a side's shards are trained on evenly spaced vectors of the side. The best candidates of
-all shards, by the indexes' own products, are rescored, so that a search finds the same in one shard
-as in many. ValueError says that FAISS cannot build an index.
+Indexes are trained on evenly spaced vectors of a whole side, and the best candidates of all shards
+are rescored, so that shards change no result. ValueError says that FAISS cannot build an index.
 """
 
 import logging
