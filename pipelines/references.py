@@ -468,7 +468,7 @@ def shard_parts(
 
 
 def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
-    """Return a side's references in order, or ValueError if not one per shard."""
+    """Order a side's references, or raise ValueError if not one per shard."""
     ordered = [reference for reference in references if reference.shard.side == side]
     ordered.sort(key=lambda reference: reference.shard.index)
     expected = ordered[0].shard.corpus.facts["shards"] if ordered else 1

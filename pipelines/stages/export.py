@@ -37,7 +37,7 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write ``options.outputs``, and return ``chosen``.
 
-    ``write_summary`` runs first. Errors are OSError, and of ``read_summary``, ``word_encoders``.
+    Call ``write_summary`` before. Errors are OSError, and of ``read_summary``, ``word_encoders``.
     """
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)

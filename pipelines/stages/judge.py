@@ -98,8 +98,8 @@ def _decided_score(run: RunContext, prefix: str) -> str:
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
-    These normalise features, and are of the best pairs by margin whose texts differ. If pairs
-    are none, or not scored by the judge, the result is one empty batch.
+    These normalise features, and are of the best pairs by margin whose texts differ. Without pairs
+    or the judge's scores, the result is one empty batch.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
