@@ -46,7 +46,8 @@ class RunContext:
     """A part of a run, with its options and the run's encoders.
 
     ``part`` is the part's name in ``job.parts``. ``options`` are its options, and ``folder`` has
-    the paths in its work folder. ``monitor`` receives the run's progress.
+    the paths in its work folder. ``monitor`` receives the run's progress. Contexts made from this
+    one share its encoders. An encoder that was loaded stays if the options change.
     """
 
     job: Job
@@ -68,15 +69,15 @@ class RunContext:
         return self.with_part_options(parts)
 
     def with_part_options(self, parts: Mapping[str, MiningOptions]) -> RunContext:
-        """Return the context of the whole run, with new options of ``parts``."""
+        """Return the whole run's context, with ``parts`` added or replaced."""
         job = replace(self.job, parts={**self.job.parts, **parts})
         return replace(self, job=job, part=WHOLE_JOB)
 
     def encoder(self, language: str | None = None) -> Encoder:
         """Return this part's encoder of a language, loaded at first use.
 
-        ``language`` is a code, or None if unknown. ValueError says that the encoder is unknown or
-        damaged, or lacks the language. ModuleNotFoundError says that its package is not installed.
+        ``language`` is a code, None if unknown. ValueError says that the encoder is unknown or
+        damaged, or lacks the language or precision, ModuleNotFoundError that it needs a package.
         """
         return self._encoders.get(self.job.whole, self.options.encoder, language)
 

@@ -39,7 +39,7 @@ def show_size(size: float) -> str:
 
 
 def physical_bytes() -> int:
-    """Return the memory in bytes, at most the container's, 1 GiB if unknown."""
+    """Return all memory in bytes, at most the container's, 1 GiB if unknown."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

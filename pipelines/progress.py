@@ -96,8 +96,8 @@ class Monitor:
     ``meter`` makes the meters of stages from name, total (None if unknown) and unit.
 
     Attributes:
-        seconds: Seconds by stage, of all processes; ``start`` is the time before the first stage.
-        peak_bytes: Largest memory in bytes of a worker process so far, 0 without workers.
+        seconds: Sums of ``note`` by stage, of all processes; ``started`` adds the stage ``start``.
+        peak_bytes: Largest memory in bytes of a worker process, set by the run; 0 without workers.
     """
 
     def __init__(self, meter: Callable[[str, int | None, str], Meter] = LogLines) -> None:
@@ -108,7 +108,7 @@ class Monitor:
         self._start = time.perf_counter()
 
     def for_part(self, part: str) -> "Monitor":
-        """Return one that shares ``seconds``, and whose meters also name the part."""
+        """Return a copy that shares ``seconds``, and whose meters name the part."""
         monitor = copy.copy(self)
         monitor._part = part
         return monitor
@@ -126,7 +126,7 @@ class Monitor:
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
         """Yield a meter of ``total`` units (None if unknown) for a ``with`` block.
 
-        ``part`` is added to the meter's name. The meter is closed after the block.
+        ``part`` is added to its name. The meter is closed after the block. No seconds are noted.
         """
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:

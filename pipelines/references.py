@@ -213,7 +213,7 @@ class SearchableShard(ShardReference):
     """A shard with vectors, and the method to search it.
 
     ``index`` is the artefact of the shard's FAISS index or vectors' cells, None if the search is
-    exact. Before ``fill_index``, it has all centroids or, from ``train_side``, an empty index.
+    exact or the index not trained. Before ``fill_index``, it has all centroids or an empty index.
     """
 
     method: CorpusMethod
@@ -340,7 +340,7 @@ class ShardNeighbours(ShardReference):
 class DocumentBatch:
     """A batch of document pairs, number ``index``, from 0, of ``total``.
 
-    ``shards`` are of both sides. ``beads`` has the aligned sentences, None before the alignment.
+    ``shards`` are all of both sides. ``beads`` has the aligned sentences, None before alignment.
     """
 
     index: int
@@ -357,8 +357,8 @@ class ChosenPairs:
         pairs: The artefact of the pairs, best first.
         shards: The shards of both sides with their neighbours.
         merges: The rows of each merged sentence, None without monotone alignment.
-        lines: The first line of each rated pair, None without ``adit rate``.
-        identical: All judged pairs, dropped identical ones apart; None without the judge's scores.
+        lines: The array of ``distinct_pairs`` with their lines, None without ``adit rate``.
+        identical: All judged pairs, with a file of those dropped as identical; None if not judged.
         rejected: Pairs that filters rejected, None without filters.
     """
 
@@ -430,7 +430,7 @@ def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
 
 
 def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:
-    """Replace positions by rows in the ids of neighbours.
+    """Return neighbours whose ids are rows, from ones with positions.
 
     ``rows`` (M,) is the row at each position of the other side. An id of -1 (no neighbour) stays.
     """
@@ -468,7 +468,7 @@ def shard_parts(
 
 
 def collect_side(references: Iterable[Reference], side: str) -> list[Reference]:
-    """Return a side's references in order, one per shard, or raise ValueError."""
+    """Order a side's references, or raise ValueError if not one per shard."""
     ordered = [reference for reference in references if reference.shard.side == side]
     ordered.sort(key=lambda reference: reference.shard.index)
     expected = ordered[0].shard.corpus.facts["shards"] if ordered else 1

@@ -68,8 +68,7 @@ def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
 def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
     """Encode one or more sentences, as vectors in float16.
 
-    If the encoder fails, each half is encoded separately. For a single sentence, the failure is
-    logged and the vector is NaN.
+    If the encoder fails, each half is encoded apart. A sentence that fails is logged and gets NaN.
 
     Raises:
         MemoryError: The process ran out of memory.
@@ -99,10 +98,10 @@ def count_dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
 def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     """Encode a shard, or read its vectors from ``embeddings``, and save them.
 
-    Vectors that are zero or not finite, as after an encoder's failure, are dropped. The fact
-    ``dropped`` counts them by reason. Encoded vectors are stored as float16, without a joined
-    encoder's weights, precomputed vectors in their own type. The fact ``parts`` has the dimensions
-    of each part by name. Errors are of ``RunContext.encoder``, ``digest_of``, ``open_embeddings``.
+    Vectors that are zero or not finite, as after an encoder's failure, are dropped, and counted by
+    reason in the fact ``dropped``. Encoded vectors are float16, without a joined encoder's weights,
+    precomputed ones as in the file. The fact ``parts`` has a joined encoder's dimensions by part.
+    Errors are of ``RunContext.encoder``, ``encode_block``, ``digest_of``, ``open_embeddings``.
     """
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)
@@ -175,7 +174,10 @@ def _write_vectors(
 
 
 def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Element]:
-    """Return each pair's name and shards, sources first, with used columns."""
+    """Return each pair's name and its shards, sources first.
+
+    ``shards`` are of all corpora. Copies have their side in the pair, and its encoder's columns.
+    """
     return [Element(pair, _both_sides(run.for_part(pair), shards)) for pair in run.job.pairs]
 
 

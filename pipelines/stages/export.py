@@ -37,7 +37,7 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write ``options.outputs``, and return ``chosen``.
 
-    OSError and errors of ``read_summary`` and ``RunContext.word_encoders`` are raised.
+    Call ``write_summary`` before. Errors are OSError, and of ``read_summary``, ``word_encoders``.
     """
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
@@ -140,7 +140,7 @@ def completed_pairs(
 
     They are the pairs at the positions ``rows`` in the file ``name`` of ``chosen.pairs``, in order,
     by default all. For both sides, columns such as ``source_id`` are added: ``id``, ``doc``,
-    ``text`` and ``duplicates`` or, with merged sentences, ``rows``, ``ids``, ``doc`` and ``text``.
+    ``text`` and ``duplicates`` (ids) or, with ``merges``, ``rows``, ``ids``, ``doc`` and ``text``.
     """
     sides = {side: [part.shard for part in chosen.of_side(side)] for side in SIDES}
     merges = (
@@ -190,7 +190,10 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 
 
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
-    """Return the text of each of a side's ``rows`` (P,), in their order."""
+    """Return the texts at ``rows`` (P,) of a side, in their order.
+
+    ``shards``, in order, must have all ``rows``. Others, as of duplicates, give wrong texts.
+    """
     if not len(rows):
         return []
     return _Sentences(shards, pa.array(rows)).columns(0, len(rows))["text"].to_pylist()

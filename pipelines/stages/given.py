@@ -39,8 +39,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
 
     Neighbourhoods are of distinct sentences, as in mining. Pairs above the margin threshold are
     saved, best first, and duplicate pairs once. ``lines.npy`` is the array of ``distinct_pairs``.
-    ValueError says that the sides have different numbers of lines, or that a shard is missing or
-    repeated.
+    ValueError says that numbers of lines differ, or that a shard is missing or repeated.
     """
     sources, targets = collect_sides(shards).values()
     sides, options = [*sources, *targets], run.options

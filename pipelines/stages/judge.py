@@ -63,9 +63,9 @@ BATCHES = 4  # or a multiple, so that workers end together; each has ``EXPORT_RO
 def resolve_score_method(run: RunContext) -> RunContext:
     """Return the run with the option ``score`` of each pair decided.
 
-    None becomes "words" if both languages have word vectors, else "margin". ValueError says that
-    they do not, but scores by words, ``fdr`` or ``unmatched_words`` were requested. Other errors of
-    ``RunContext.word_encoders`` are raised.
+    "margin" stays. None becomes "words", or "margin" if ``RunContext.word_encoders`` raises
+    ValueError. This error is passed on if scores by words, ``fdr`` or ``unmatched_words`` were
+    requested. Other errors of ``RunContext.word_encoders`` are raised.
     """
     parts = {}
     for name in run.job.pairs:
@@ -98,8 +98,8 @@ def _decided_score(run: RunContext, prefix: str) -> str:
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
-    These normalise features, and are of the best pairs by margin. Without the judge or pairs, there
-    is one empty batch.
+    These normalise features, and are of the best pairs by margin whose texts differ. Without pairs
+    or the judge's scores, the result is one empty batch.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
@@ -142,8 +142,8 @@ def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
 def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     """Score a batch of pairs by the judge, and return it with ``scores``.
 
-    Pairs are sorted by ascending score. Pairs with the same text on both sides are in a separate
-    file. A batch without run statistics is returned unchanged.
+    Pairs are sorted by ascending score, still without probabilities. Pairs with the same text on
+    both sides are in a separate file. A batch without run statistics is returned unchanged.
     """
     if batch.usual is None:
         return batch
@@ -356,7 +356,7 @@ def _neighbourhood_means(
 
 
 def locate_rows(ids: IntArray, rows: IntArray) -> tuple[Mask, IntArray]:
-    """Mask ``rows`` that are in ascending ``ids``, and find their positions."""
+    """Mask ``rows`` in ascending ``ids``, and return positions of these."""
     positions = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
     mask = ids[positions] == rows if len(ids) else np.zeros(rows.shape, dtype=np.bool_)
     return mask, positions[mask]

@@ -60,11 +60,11 @@ def _scores(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Keep the pairs that the run writes, and save them.
 
-    The rule (``options.fdr``, ``options.threshold``, all pairs, or a probability of at least 0.5)
-    applies to the pairs that earlier stages kept. Then only the best ``options.top`` pairs stay.
-    With filters, a separate file has the rejected pairs, and the pairs with the same text on both
-    sides. It lacks rejected pairs that score lower than the last pair kept, unless every pair or
-    none is kept. With scores by margin and neither ``top`` nor filters, ``chosen`` is returned.
+    ``options.fdr`` or ``threshold`` decides if given. Otherwise, pairs stay by a probability of at
+    least 0.5, or all with scores by margin, ``all``, ``top`` or ``adit rate``. Then only the best
+    ``top`` stay. With filters, a separate file has the rejected pairs, and those with the same text
+    on both sides. It lacks rejected pairs that score lower than the last one kept, unless every
+    pair or none is kept. By margin and with neither ``top`` nor filters, ``chosen`` is returned.
     """
     options, pairs = run.options, chosen.pairs
     if not (options.scores_by_words or options.top or options.filters):
@@ -228,7 +228,7 @@ def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Remove pairs whose texts are near-copies of a better pair's texts.
 
     Pairs that ``keep_pairs`` would drop by threshold or probability are also removed. Without
-    ``options.near_duplicates``, ``chosen`` is returned unchanged.
+    ``options.near_duplicates``, ``chosen`` is returned unchanged. Errors are of ``signatures``.
     """
     if not run.options.near_duplicates:
         return chosen

@@ -168,10 +168,9 @@ class _NeighbourhoodMeans:
 def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs:
     """Score the beads of all batches by margin, and save them as pairs.
 
-    A merged sentence's neighbourhood mean is the mean of its sentences' means, if they have a
-    vector. The first row of a merged sentence represents it, and ``merges`` has all its rows. Beads
-    without a vector on a side, and beads that do not score above the margin threshold, are not
-    saved. ValueError says that a batch is missing or repeated.
+    A merged sentence's neighbourhood mean is that of its sentences with vectors. Its first row
+    represents it, and ``merges`` has all its rows. Beads without a vector on a side, or not above
+    the margin threshold, are not saved. ValueError says that a batch is missing or repeated.
     """
     parts = sorted(parts, key=lambda part: part.index)
     check_complete([part.index for part in parts], parts[0].total, "batches of documents")

@@ -141,7 +141,7 @@ class RatedLine(NamedTuple):
 def ordered_lines(pairs: PairFile, ordered: Artefact) -> Iterator[RatedLine]:
     """Yield the lines of a file of pairs, with the ratings that were saved.
 
-    ``ordered`` is the artefact of ``order_lines``. Different numbers of lines raise ValueError.
+    ``ordered`` is from ``order_lines``. Different numbers of lines raise ValueError, at the end.
     """
     columns = (
         load_array(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)

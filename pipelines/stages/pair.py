@@ -90,7 +90,8 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
 def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
     """Pair the documents of both sides, save the list, and return ``shards``.
 
-    ValueError says that no documents match, a name has a tab or line end, or shards are incomplete.
+    ValueError says that no documents match, dimensions differ, a name has a tab or line end, or
+    shards are incomplete.
     """
     options, sides = run.options, collect_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in parts] for side, parts in sides.items()}

@@ -44,7 +44,7 @@ Summaries: TypeAlias = Mapping[str, Mapping[str, Any]]
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write or replace ``run.json`` in the work folder, and return ``chosen``.
 
-    OSError says that it cannot be written. Errors of ``RunContext.encoder_name`` are raised.
+    OSError, and errors of ``RunContext.encoder_name`` and ``describe_language``, are raised.
     """
     options = run.options
     summary = {
@@ -241,7 +241,7 @@ def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
 def write_table(path: Place, summaries: Summaries) -> None:
     """Write or replace a TSV file with header ``COLUMNS``, or raise OSError.
 
-    It has a line per pair. "threshold" and "wrong", the error rate, are empty if unknown.
+    "source" and "target" count searched sentences. "threshold", "wrong" (a rate) may be empty.
     """
     lines: list[Sequence[object]] = [COLUMNS]
     for pair, summary in summaries.items():

@@ -20,9 +20,9 @@ def shard_sizes(
 ) -> Iterator[int]:
     """Yield the maximum number of sentences of each shard, without end.
 
-    If ``files`` only grew since a run with the same options, the numbers begin as in that run, so
-    that its shards stay valid. No result depends on the numbers. ``count_kept`` counts the side's
-    sentences, and is called only if the cut depends on it.
+    Numbers are ``rows_per_shard`` or, for ``shards`` or several ``workers``, even and at most that.
+    If ``files`` only grew since a run with the same options, they begin as in that run, or
+    ValueError says that those are damaged. ``count_kept`` counts the sentences, only if needed.
     """
     options, maximum = run.options, run.options.rows_per_shard
     if earlier := _cut_before(run, side, files):

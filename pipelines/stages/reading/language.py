@@ -1,7 +1,4 @@
-"""Detect the languages of corpora and HTML entities, and check coverage.
-
-Samples are read first, and stored, so that shards, workers and later runs on a grown corpus agree.
-"""
+"""Detect the languages of corpora and HTML entities, and check coverage."""
 
 import hashlib
 import json
@@ -48,9 +45,9 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
 
     The run is returned with ``shares``, ``escapes`` and, of joined encoders, ``encoder`` decided.
     With precomputed vectors and scores by margin, it is returned unchanged. Warnings are logged.
-    With ``remember``, samples are stored in the work folder. A corpus that cannot be read has no
-    shares, and a later stage reports it. ValueError says that an encoder's configuration or a
-    stored sample is damaged, OSError that one cannot be stored. Errors are of ``language_sample``.
+    Results in the work folder are used if a corpus only grew and, with ``remember``, stored. An
+    unreadable corpus has no shares. A later stage reports it. Errors are of ``language_sample``.
+    ValueError says that encoder settings or results are damaged, OSError that none can be stored.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:

@@ -47,12 +47,12 @@ PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELD
 
 
 def read_side(run: RunContext, side: str) -> list[Shard]:
-    """Read and clean the side "source" or "target", and save it in shards.
+    """Read and clean the side "source" or "target", and save ordered shards.
 
-    Duplicates are dropped unless ``options.keeps_repeats``. Shards are returned in order.
-    ValueError says that the corpus cannot be read, an id recurs, none of its sentences is usable,
-    or none is in a document that ``options.scope`` can pair. OSError says that a remote file cannot
-    be read, ModuleNotFoundError that documents need the extra ``documents``.
+    Duplicates (in scope "document", within documents) are dropped unless ``options.keeps_repeats``.
+    ValueError says that the corpus cannot be read, an id recurs, or no sentence is usable. OSError
+    says that a remote file cannot be read, ModuleNotFoundError that documents need the extra
+    ``documents``. In scope "document", errors of ``check_documents`` are also raised.
     """
     options, corpus = run.options, run.options.side(side)
     source, digests, lines = _open(run, side)
@@ -211,7 +211,7 @@ def _add_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int])
 def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
     """Write each side's rejected records to ``rejected/SIDE.parquet``.
 
-    They are the records that reading rejected, and sentences without a vector.
+    They are the records that reading rejected, and sentences without a vector. ``sides`` are both.
 
     Raises:
         ValueError: The files together have more than ``options.max_rejected`` records.

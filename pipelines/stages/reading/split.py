@@ -56,7 +56,7 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     """Divide the files of the side "source" or "target" into groups, in order.
 
     A large file is a group, and small files share one. A side without raw documents is one group
-    without files. ``document_files`` raises its errors.
+    without files. Errors of ``is_documents`` and ``document_files`` are raised.
     """
     corpus = run.options.side(side)
     if not is_documents(corpus.path, corpus.input_format):
@@ -95,7 +95,7 @@ def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
 class SplitCorpus:
     """An iterable over a side's sentences and broken documents, as records.
 
-    Construction splits the documents that are not split yet, with the errors of ``group_files`` and
+    Construction splits raw documents that are not split yet, with the errors of ``group_files`` and
     ``split_group``. A document with the name of an earlier one gets a number, as in ``NAME (2)``.
 
     Attributes:

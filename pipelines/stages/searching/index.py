@@ -135,7 +135,7 @@ def train_side(run: RunContext, side: Sequence[SearchableShard]) -> Sequence[Sea
 def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
     """Fill the index of a shard, or find its rows' cells, and save it.
 
-    An exactly searched shard is returned unchanged. ValueError says that FAISS cannot add vectors.
+    A shard without ``index`` is returned unchanged. ValueError says that FAISS cannot add vectors.
     """
     if shard.index is None:
         return shard

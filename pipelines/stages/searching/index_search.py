@@ -1,9 +1,7 @@
 """Train, fill and search the FAISS indexes of shards.
 
-Quantisers, codebooks and projections are trained on evenly spaced vectors of a whole side. All
-shards share them, so that a search finds the same in one shard as in many. Candidates of all
-indexes are ordered by the indexes' own products. Only the best are rescored, because compressed
-codes would otherwise find more in more shards. ValueError says that FAISS cannot build an index.
+Indexes are trained on evenly spaced vectors of a whole side, and the best candidates of all shards
+are rescored, so that shards change no result. ValueError says that FAISS cannot build an index.
 """
 
 import logging

@@ -48,7 +48,7 @@ def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile
 
     Only an approximate search has samples. Each scope has tiles. A cell join has tiles of cells of
     whole sides. Any other search has a tile per source and target group, whose sizes are stored in
-    the work folder. ``nearest`` are all results of ``join_nearest``, or ValueError is raised.
+    the work folder. ValueError says that sizes, or ``nearest`` (all of ``join_nearest``), are bad.
     """
     sources, targets = nearest[0].sources, nearest[0].targets
     tiles: list[SearchTile] = []
