@@ -21,7 +21,7 @@ Model = Any  # a model of the library, which is imported late
 
 
 class _NotFoundError(ValueError):
-    """The model is neither a folder nor on the hub."""
+    """The model is not a folder, and the hub lacks it or cannot be reached."""
 
 
 class SentenceTransformerEncoder(BaseEncoder):

@@ -107,8 +107,8 @@ def learn_words(
 ) -> WordVectors:
     """Learn the vectors of the words of one language, weighted by idf.
 
-    ``sentences`` are distinct. Each epoch writes the file ``state``, from which the training
-    resumes if it exists. ``progress`` is called with the number of words since its last call.
+    ``sentences`` are distinct. Each epoch writes the file ``state``, in an existing folder. From
+    it, training resumes if it exists. ``progress`` gets the number of words since its last call.
     Errors of ``read_vocabulary``, ``advance``, ``load_state`` and ``save_state`` are raised.
     """
     identity: dict[str, Any] = {
