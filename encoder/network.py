@@ -63,7 +63,7 @@ class PreparedNetwork:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
         ``ids`` are int64, on ``device``. Vectors are in the network's precision, or float32 if
-        int8. If ``ragged``, the longest sentence is first and -1 follows ends, else all have T ids.
+        int8. If ``ragged``, lengths descend, with -1 after sentences, or else all have T ids.
         """
         return self._network(ids)
 

@@ -154,7 +154,7 @@ def save_sides(
 
     ``sides`` are by language. The second language's bag goes to ``folder``, the first one's to the
     subfolder ``more``, as an added language. In 256 further dimensions, both have the same random
-    rows, for names and numbers. ``facts`` and errors are as in ``save_encoder``.
+    rows, for names and numbers. ``facts``, with others added, and errors are of ``save_encoder``.
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
     count, weights = len(features), [side.weights for side in sides.values()]
