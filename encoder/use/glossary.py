@@ -167,7 +167,7 @@ _whole_bundled = cache(load_encoder)
 
 
 def load_bundled(language: str) -> Encoder:
-    """Return the bundled encoder of a language (ISO 639)."""
+    """Return ``mini`` for a language (ISO 639), with ``for_language`` errors."""
     return _whole_bundled().for_language(language)
 
 
