@@ -81,7 +81,7 @@ def load_encoder(
             (LASER1), by default one in the checkpoint's folder.
         pretokenized: whether a LASER encoder's sentences are its subword tokens, between spaces.
         precision: of a network's products; ``auto`` is int8 or bfloat16 if the hardware has
-            instructions for it and vectors stay close to float32, or else float32.
+            instructions for it and vectors stay close to float32, or else, as for ``st:``, float32.
 
     Raises:
         ValueError: The encoder is unknown or damaged, or cannot have an option.

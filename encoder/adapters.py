@@ -21,7 +21,7 @@ Model = Any  # a model of the library, which is imported late
 
 
 class _NotFoundError(ValueError):
-    """The model is neither a folder nor on the hub."""
+    """The model is not a folder, and the hub lacks it or cannot be reached."""
 
 
 class SentenceTransformerEncoder(BaseEncoder):
@@ -29,11 +29,8 @@ class SentenceTransformerEncoder(BaseEncoder):
 
     ``place`` is a folder, or a name on the Hugging Face hub, whose model is downloaded if missing.
     Its code is not run. ``auto`` is float32. A model with ``e5`` in its name, but not ``instruct``,
-    gets the prefix ``query: `` on each sentence.
-
-    Raises:
-        ValueError: The model cannot be loaded, or ``precision`` is int8.
-        ModuleNotFoundError: sentence-transformers, or a package it needs, is not installed.
+    gets the prefix ``query: `` on each sentence. ValueError says that the model cannot be loaded,
+    or that ``precision`` is int8, and ModuleNotFoundError that a package is not installed.
     """
 
     def __init__(self, place: str, precision: Precision) -> None:

@@ -29,8 +29,8 @@ class BaseEncoder(ABC):
     def with_languages(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
         """Return a copy that encodes some languages by another encoder.
 
-        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space. When
-        one of the languages is first used, ``for_language`` calls ``load``, and raises its errors.
+        ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space.
+        ``for_language`` calls it once, at the first of these languages, and raises its errors.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}

@@ -38,7 +38,7 @@ def language_key(language: str) -> str:
     """Return one key for all codes of a language, with any script or region.
 
     It is the ISO 639-3 code of LASER's files (``deu``), or else the shortest ISO 639 code (``la``).
-    Other text is returned in lower case, up to its first hyphen or "_".
+    Other text is returned in lower case, up to its first hyphen or "_", but ``x-...`` as a whole.
     """
     if known := INDIVIDUAL.get(language):
         return known
@@ -56,7 +56,7 @@ def read_coverage(spec: str) -> dict[str, Coverage]:
     """Read the coverage of each language, by ISO 639 code, of an encoder.
 
     ``spec`` is a single encoder. Further languages of its subfolder ``more`` are included. Encoders
-    that list no languages give {}, such as LASER's.
+    that list no languages, such as LASER's, or that do not exist, give {}.
 
     Raises:
         ValueError: A configuration is damaged.

@@ -123,8 +123,8 @@ def union_spec(specs: Iterable[str]) -> str:
 def select_parts(encoder: Encoder, spec: str) -> Encoder:
     """Return a joined encoder with only the parts and weights in ``spec``.
 
-    ``spec`` is a joined spelling, and a KeyError names a part in it that ``encoder`` lacks. If
-    ``encoder`` is single, it is returned unchanged.
+    ``spec`` is a joined spelling, and a KeyError names a part in it that ``encoder`` lacks. The
+    result normalises rows, also of ``stored_parts``. A single ``encoder`` is returned unchanged.
     """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
@@ -164,12 +164,9 @@ def read_joined_coverage(spec: str) -> dict[str, Coverage]:
 class Part:
     """A part of a joined encoder, for text in one language.
 
-    Attributes:
-        weight: the length of its rows.
-        spec: its spelling, without a weight.
-        whole: the encoder of all languages.
-        encoder: the encoder of the language.
-        mean: the mean of the language's rows, float32 (D,).
+    ``weight`` is the length of its rows, and ``spec`` its spelling without a weight. ``whole`` is
+    the encoder of all languages, ``encoder`` that of the language, and ``mean``, float32 (D,), the
+    mean of the unit rows of ``encoder`` in the language.
     """
 
     weight: float

@@ -62,8 +62,8 @@ class PreparedNetwork:
     def embed(self, ids: Tensor) -> Tensor:
         """Embed B sentences of token ids (B, T) as vectors (B, D).
 
-        ``ids`` are int64, on ``device``. Vectors are in the network's precision, or float32 for
-        int8. If ``ragged``, sentences are in descending order of length, with -1 after their ends.
+        ``ids`` are int64, on ``device``. Vectors are in the network's precision, or float32 if
+        int8. If ``ragged``, lengths descend, with -1 after sentences, or else all have T ids.
         """
         return self._network(ids)
 

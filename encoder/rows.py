@@ -51,7 +51,7 @@ class PackedTable:
         return len(self.codes)
 
     def __getitem__(self, rows: NDArray[np.int64]) -> Matrix:
-        """Unpack the rows at R positions, float32 (R, D)."""
+        """Return the rows at R positions, numbers times scales, float32 (R, D)."""
         numbers: Matrix = _PAIRS.take(self.codes[rows]).view(np.float32)[:, : self.dim]
         return numbers * self.scales[rows, None]
 

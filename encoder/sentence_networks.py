@@ -49,7 +49,7 @@ class SentenceNetwork(nn.Module):
 
 
 class _Recurrent(SentenceNetwork):
-    """LSTM or GRU whose vector is its last states, or its outputs pooled."""
+    """An ``lstm`` or ``gru``, with a pool ``last``, ``attention`` or of POOLS."""
 
     def __init__(
         self, vocabulary: int, hidden: int, layers: int = 1, *, cell: str, both: bool, pool: str

@@ -96,7 +96,7 @@ class Tokenizer:
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self, ids: Sequence[int] | None = None) -> list[str]:
-        """Return the pieces of ``ids``, by default all, with "" for the unknown."""
+        """Return pieces of ``ids``, or all, with SPACE for spaces, "" for unknown."""
         names = self._processor.id_to_piece([*range(len(self))] if ids is None else [*ids])
         unknown = self._processor.id_to_piece(self._processor.unk_id())
         return ["" if name == unknown else name for name in names]

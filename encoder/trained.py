@@ -38,7 +38,7 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
     """Build a network of an architecture of ``adit train``, except ``bag``.
 
     ``tensors`` are its weights by name, and training drops the share ``dropout`` of activations.
-    The result is in evaluation mode, without gradients.
+    The result is in evaluation mode, without gradients, and shares contiguous float32 tensors.
 
     Raises:
         ValueError: The architecture is unknown, or a tensor is missing or does not fit.
@@ -112,7 +112,7 @@ def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load an encoder that ``save_networks`` wrote.
 
     The encoder's name is ``name``, a hash of the files and the precision, which all networks share.
-    With a network per language, the encoder is an ``ApartEncoder``.
+    It is an ``ApartEncoder`` with a network per language, or else a ``TrainedNetwork``.
 
     Raises:
         ValueError: A file is missing or damaged, or the precision does not fit.

@@ -17,11 +17,9 @@ from encoder.tokenizer import Tokens, join
 class Words(Tokens):
     """The words of S sentences, each distinct word with a vector and weight.
 
-    ``ids`` and ``offsets`` list each sentence's words, as numbers of U distinct words.
-
-    Attributes:
-        vectors: unit rows, or 0 for a word of weight 0, float32 (U, D).
-        weights: the importance of each distinct word, float32 (U,).
+    ``ids`` and ``offsets`` list each sentence's words, as numbers of U distinct words. Their
+    ``vectors``, float32 (U, D), are unit rows, or 0 for a word of weight 0, and their ``weights``,
+    float32 (U,), are each word's importance. ``join_words`` merges no equal words.
     """
 
     vectors: Matrix

@@ -113,6 +113,7 @@ def romanize_three_alphabets(text: str) -> str:
 def to_sounds(letters: str) -> str:
     """Replace letters of a text from ``romanize`` by classes of consonants.
 
-    ng is n. Vowels, h, v, w and y are removed. Then repeated letters merge (``london``: ``lntn``).
+    b and f are p, c, g and q are k, d is t, z is s, r is l, x is ks, and ng is n. Vowels, h, v, w
+    and y are removed. Then repeated letters merge (``london``: ``lntn``). Digits stay.
     """
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

@@ -137,7 +137,10 @@ Weights = tuple[Product, Product, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
-    """A copy of ``network`` on a CPU, with int8 products and the same ``dim``."""
+    """A copy, with int8 products and the same ``dim``, of a network on a CPU.
+
+    ``network`` has no gradients, as from ``adopt``. ``forward`` takes ids, but no lengths.
+    """
 
     def __init__(self, network: BiLSTM) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ class BiLSTM(nn.Module):
     """A network of LSTMs in both directions, or one, with max pooling.
 
     ``tensors`` have LASER's names. Training drops the share ``dropout`` of each layer's inputs. The
-    mode and errors are as in ``adopt``. Attributes are ``dim`` D and ``vocabulary``, a count.
+    mode, sharing and errors are as in ``adopt``. ``dim`` is D, and ``vocabulary`` a count.
     """
 
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
@@ -118,10 +118,10 @@ POOLS = {"cls": _first, "maxpool": _maximum, "mean": _mean}  # (B, T, D) to (B, 
 class Transformer(nn.Module):
     """The transformer encoder of fairseq, whose vectors aren't normalised.
 
-    ``tensors`` have fairseq's names, and ``config`` is its ``cfg.model``. The network is in
-    evaluation mode, in float32, without gradients. ``dropout`` is the share of embeddings and of
-    each block's outputs that training drops. The attribute ``capacity`` is the highest T, or None.
-    ValueError says that a tensor or a setting is missing or does not fit.
+    ``tensors`` have fairseq's names, and ``config`` is its ``cfg.model``. The network is in float32
+    and evaluation mode, without gradients, and shares float32 tensors. Training drops the share
+    ``dropout`` of embeddings and of each block's outputs. The attribute ``capacity`` is the highest
+    T, or None. ValueError says that a tensor or a setting is missing or does not fit.
     """
 
     def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:

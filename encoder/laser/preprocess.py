@@ -46,7 +46,7 @@ def normalize_punctuation(language: str) -> Step:
 
 
 class PerlTokenizer(MosesTokenizer):
-    """A tokeniser like ``tokenizer.perl -no-escape``, for an ISO 639 code."""
+    """A tokeniser as ``tokenizer.perl -no-escape``, by shortest ISO 639 code."""
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
     COMMA_SEPARATE_2 = regex.compile(r",(\P{N})"), r" , \1"

@@ -6,7 +6,7 @@ MAX_WORDS = 200_000  # words with vectors per language (Conneau et al. 2018, sec
 
 
 class WordOptions(ValidatedOptions):
-    """Options of a language's word vectors, checked by ``ValidatedOptions``."""
+    """Options of word vectors, with ValueError as ``ValidatedOptions``."""
 
     dim: int = option(300, "dimensions of the word vectors", low=1)
     epochs: int = option(5, "number of passes over the text", low=1)

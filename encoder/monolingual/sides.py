@@ -107,8 +107,8 @@ def learn_words(
 ) -> WordVectors:
     """Learn the vectors of the words of one language, weighted by idf.
 
-    ``sentences`` are distinct. Each epoch writes the file ``state``, from which the training
-    resumes if it exists. ``progress`` is called with the number of words since its last call.
+    ``sentences`` are distinct. Each epoch writes the file ``state``, in an existing folder. From
+    it, training resumes if it exists. ``progress`` gets the number of words since its last call.
     Errors of ``read_vocabulary``, ``advance``, ``load_state`` and ``save_state`` are raised.
     """
     identity: dict[str, Any] = {
@@ -154,7 +154,7 @@ def save_sides(
 
     ``sides`` are by language. The second language's bag goes to ``folder``, the first one's to the
     subfolder ``more``, as an added language. In 256 further dimensions, both have the same random
-    rows, for names and numbers. ``facts`` and errors are as in ``save_encoder``.
+    rows, for names and numbers. ``facts``, with others added, and errors are of ``save_encoder``.
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
     count, weights = len(features), [side.weights for side in sides.values()]

@@ -126,7 +126,7 @@ class SkipGram:
         return sum_rows(self.inputs, self._rows) / counts[:, None]
 
     def advance(self, progress: Callable[[int], None]) -> None:
-        """Train for one epoch.
+        """Train for the next epoch, of at most the options' ``epochs``.
 
         ``progress`` is called with the number of words of each hundredth of the sentences.
 

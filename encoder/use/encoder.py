@@ -72,7 +72,8 @@ class UseEncoder(BaseEncoder):
     def for_language(self, language: str | None) -> "UseEncoder":
         """Return this encoder, or one that reads a language's words as English.
 
-        Only languages of ``added_languages`` have another. Errors of ``load_glossary`` are raised.
+        Only languages of ``added_languages`` have another, by ``load_glossary``. Errors of both are
+        raised, of the first for any language.
         """
         if language_key(language or "") not in glossary.added_languages():
             return self
@@ -83,7 +84,7 @@ class UseEncoder(BaseEncoder):
         return self._readers[bag.name]
 
     def channel_sizes(self, sentences: Sequence[str]) -> Matrix:
-        """Return hidden channels' root mean squares in text, float32 (768,)."""
+        """Return hidden channels' root mean squares over tokens, float32 (768,)."""
         tokens, pieces = self._tokenizer.encode(sentences), self._prepared
         slots = Tokens(ids=pieces.find(tokens.ids), offsets=tokens.offsets)
         return channel_sizes(self._network.hidden(pieces.numbers, pieces.scales, slots))
@@ -138,7 +139,10 @@ class PreparedPieces:
         self.scales = np.ones((count, PREPARED // CHANNELS), dtype=np.float32)
 
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return rows of ``ids`` in ``numbers``, int32 (T,), until the next call."""
+        """Return each piece's row in ``numbers``, int32 (T,), until the next call.
+
+        Missing pieces are prepared, which may replace other rows, or ``numbers`` and ``scales``.
+        """
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()
         if len(numbers) > len(self.numbers):

@@ -62,7 +62,7 @@ def split(sentence: str) -> list[str]:
 def find_nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
     """Find the nearest keys of each of W unit vectors, float32 (W, D).
 
-    ``keys`` are K vectors (D, K), at least 8. Ties go to the first key. The results are the 8
+    ``keys`` are K unit vectors (D, K), at least 8. Ties go to the first key. The results are the 8
     nearest keys, nearest first, int32 (W, 8), and their shares by the softmax of the cosines /
     0.07, float32 (W, 8). Results do not depend on other vectors.
     """
@@ -123,7 +123,7 @@ class GlossaryWords:
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Return the numbers of each sentence's words and pieces.
 
-        They are between BEGIN (1) and END (2). A blank sentence has UNKNOWN (0).
+        They are between BEGIN (1) and END (2). A blank one has UNKNOWN (0). New words are cached.
         """
         cuts = [split(sentence) for sentence in sentences]
         self._add(dict.fromkeys(itertools.chain(*cuts)))
@@ -167,7 +167,7 @@ _whole_bundled = cache(load_encoder)
 
 
 def load_bundled(language: str) -> Encoder:
-    """Return the bundled encoder of a language (ISO 639)."""
+    """Return ``mini`` for a language (ISO 639), with ``for_language`` errors."""
     return _whole_bundled().for_language(language)
 
 
