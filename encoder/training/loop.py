@@ -83,8 +83,8 @@ def _update_rows(
 class Training:
     """A model and a task in training, after ``step`` steps.
 
-    A step's random numbers depend only on its number, the seed and the process. ``rate_factor``, 1
-    at first, scales the learning rate. The task is moved to the model's device.
+    A step seeds torch. Its random numbers depend only on its number, the seed and the process.
+    ``rate_factor``, 1 at first, scales the learning rate. The task is moved to the model's device.
     """
 
     def __init__(self, model: Model, task: Task, options: TrainingOptions) -> None:

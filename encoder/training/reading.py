@@ -115,7 +115,7 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
     Of two files of lines, ``XX-YY.XX`` and ``XX-YY.YY``, the first is returned, even if alone.
 
     Raises:
-        ValueError: The folder or text is missing, or a name in ``SUFFIXES`` lacks a pair.
+        ValueError: The folder or text is missing, or a file of ``SUFFIXES`` names no pair.
     """
     check_directory(folder)
     files: dict[str, Files] = {}

@@ -134,7 +134,7 @@ class Network(Model):
     def fold(self) -> trained.Trainable:
         """Return the network, with an ordinary table of embeddings.
 
-        With spelled embeddings, it is new, in evaluation mode, and shares all other weights.
+        With spelled embeddings, it is new, without gradients, evaluating, and shares the rest.
         """
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):

@@ -85,7 +85,7 @@ class Paths(Task):
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
-        """Join texts to N-way text by ``join_targets``, which raises errors."""
+        """Join texts to N-way text by ``join_targets``, or raise its ValueError."""
         return join_targets(texts)
 
     @classmethod

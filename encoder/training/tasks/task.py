@@ -144,7 +144,7 @@ class Task(nn.Module):
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
         """Yield ``pairs``, ``rows`` and ``sides`` of ``loss`` for held-out pairs.
 
-        Batches are up to 100 pairs, items at least one. Task and ``model`` stay in evaluation mode.
+        A batch is up to 100 pairs of a (not empty) text. Task and model stay in evaluation mode.
         """
         self.eval()
         model.eval()

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 class Taught(Task):
     """Base class of objectives that learn the vectors of a setting's teacher.
 
-    Targets, and sources unless ``one_sided``, are encoded at once. Distinct ones take 6, later 2
+    It encodes targets, and sources unless ``one_sided``, at once. Distinct ones take 6, later 2
     bytes per dimension. ValueError says that the teacher is missing or has other dimensions.
     """
 
