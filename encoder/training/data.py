@@ -107,8 +107,8 @@ def sample_batches(
 def join_targets(texts: Texts) -> list[ParallelText]:
     """Make N-way text of the pairs whose target sentence all texts have.
 
-    Row i of each returned text translates row i of the others, in the first text's order. A
-    sentence's first translation is used. Rows that repeat a sentence of a language are skipped.
+    Row i of each result translates row i of the others, in the first text's order. A sentence's
+    first translation is used. Rows that repeat a sentence are skipped, and so is ``excluded``.
 
     Raises:
         ValueError: The texts have several target languages, or no target sentence in common.

@@ -116,7 +116,7 @@ class Keeper:
         """Take ``measures``, save the encoder if none was better, and the state.
 
         ``figures`` are further figures by name, and include ``best_by`` unless a measure does.
-        OSError says that a file cannot be written. Errors of measures are raised.
+        Measures are of the deployed encoder, with their errors. OSError says that writing failed.
         """
         exported, save = self.finish()
         encoder = training.task.deploy(exported)

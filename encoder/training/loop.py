@@ -36,7 +36,7 @@ class RowAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Update parameters with a sparse gradient in place."""
+        """Update parameters with a sparse gradient in place, ignoring ``closure``."""
         for group in self.param_groups:
             for table in group["params"]:
                 if table.grad is not None:
@@ -83,8 +83,8 @@ def _update_rows(
 class Training:
     """A model and a task in training, after ``step`` steps.
 
-    A step's random numbers depend only on its number, the seed and the process. ``rate_factor``, 1
-    at first, scales the learning rate. The task is moved to the model's device.
+    A step seeds torch. Its random numbers depend only on its number, the seed and the process.
+    ``rate_factor``, 1 at first, scales the learning rate. The task is moved to the model's device.
     """
 
     def __init__(self, model: Model, task: Task, options: TrainingOptions) -> None:
@@ -106,10 +106,10 @@ class Training:
         self._optimizers = plain or _optimizers(self._modules)
 
     def advance(self, batches: list[Batch]) -> float:
-        """Train for one step, and return the mean loss of the batches.
+        """Train for one step in training mode, and return the batches' mean loss.
 
         Raises:
-            ValueError: The loss is not finite, because training diverged.
+            ValueError: After the step, its loss is not finite, because training diverged.
         """
         options = self.options
         generator = np.random.default_rng([options.seed, self.step])
@@ -165,7 +165,7 @@ class Training:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Set the tensors, maybe not copied, of a training after ``step`` steps.
+        """Set ``step`` and ``tensors``, maybe not copied, but not ``rate_factor``.
 
         Raises:
             ValueError: Tensors of the model or the task are missing or of other shapes.

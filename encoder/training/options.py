@@ -62,7 +62,7 @@ def inherit_option(inherited: type, name: str, default: T) -> T:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class ValidatedOptions:
-    """Base class of options, frozen dataclasses that raise ValueError if bad."""
+    """Base class, which makes frozen dataclasses that raise ValueError if bad."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -142,10 +142,9 @@ def _named(base: type[T], name: str, summary: str, **facts: bool) -> type[T]:
 
 
 class ObjectiveOptions(ValidatedOptions):
-    """Base class of the options of an objective.
+    """Base class of an objective's options, with its name and help.
 
     Attributes:
-        name, summary: the objective's name and help.
         in_tokens: whether ``batch_size`` is in tokens, not in sentence pairs.
         constant: whether the learning rate stays constant, instead of falling to zero.
         teacher: whether the objective needs a teacher.

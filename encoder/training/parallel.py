@@ -22,7 +22,7 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Connect the processes of torchrun, if it runs, until the block ends."""
+    """Connect torchrun's processes, if any, on their GPUs, until all are done."""
     if not distributed.is_torchelastic_launched():
         yield
         return

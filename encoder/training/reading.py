@@ -112,10 +112,10 @@ def find_files(folder: Path, suffix: str) -> Files:
 def find_parallel_text(folder: Path) -> dict[str, Files]:
     """Find the tuple of files of each language pair in a folder, sorted.
 
-    Of two files of lines, ``XX-YY.XX`` and ``XX-YY.YY``, the first is returned.
+    Of two files of lines, ``XX-YY.XX`` and ``XX-YY.YY``, the first is returned, even if alone.
 
     Raises:
-        ValueError: The folder or its text is missing, or a name lacks a language pair.
+        ValueError: The folder or text is missing, or a file of ``SUFFIXES`` names no pair.
     """
     check_directory(folder)
     files: dict[str, Files] = {}
@@ -263,8 +263,8 @@ def read_labelled(name: str, files: Files) -> ParallelText:
 def read_inference(path: Path) -> list[tuple[str, str, str]]:
     """Read the label, premise and hypothesis of each line of a file.
 
-    Without a header that names the columns, they are in this order. Pairs and errors are as in
-    ``parse_labelled``. ValueError also says that the file is not UTF-8 or cannot be read.
+    Without a header of SNLI, MultiNLI or XNLI, columns are in this order. Pairs and errors are as
+    in ``parse_labelled``. ValueError also says that the file is not UTF-8 or cannot be read.
     """
     rows = [line.split("\t") for line in read_lines(path)]
     for names in _HEADERS:

@@ -57,8 +57,8 @@ def train_encoder(
     ``process_group`` than the first.
 
     Raises:
-        ValueError: ``output`` cannot be written or has another training, a file is malformed or too
-            small, arguments conflict, or training diverges.
+        ValueError: ``output`` cannot be written, or has another or a damaged training, a file is
+            malformed or too small, arguments conflict, or training diverges.
         OSError: A file cannot be written.
     """
     _check_output(output)

@@ -38,7 +38,7 @@ class State:
 
 
 def save_state(path: Path, state: State) -> None:
-    """Write or replace a state's file, with errors of ``replace_files``."""
+    """Write or replace a state's file in an existing folder, or raise OSError."""
     tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)
     progress = {"step": state.step, "seconds": state.seconds, "history": state.history}
     metadata = {"identity": json.dumps(state.identity), "told": json.dumps(progress)}

@@ -39,7 +39,7 @@ class Bag(Model):
         return bag_sums(bag_sums(self.table, words, sparse=True), sentences, sparse=False)
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy the table of another bag.
+        """Copy the table of another bag, which must have the same pieces.
 
         Raises:
             ValueError: The encoder is not a bag, or has another version or shape.
@@ -119,8 +119,8 @@ def _sums(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
 def partly_whiten(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
     """Reduce common directions of sentence vectors in a table.
 
-    The covariance of ``vectors`` (S, D), S at least 2, is scaled to the mean variance 1. The result
-    is ``table`` (V, D) times the covariance to the power ``-power / 2``, float32. With power 1, all
+    The covariance of ``vectors`` (S, D), not all equal, is scaled to mean variance 1. The result is
+    ``table`` (V, D) times the covariance to the power ``-power / 2``, float32. With power 1, all
     directions vary equally (Su et al. 2021, "Whitening Sentence Representations").
     """
     covariance = np.atleast_2d(np.cov(vectors, rowvar=False, dtype=np.float64))

@@ -12,7 +12,7 @@ Trained = tuple[Encoder, Callable[..., None]]  # the encoder at a step, a functi
 
 
 class Model(nn.Module):
-    """Base class of modules from ``Tokens`` to unnormalised vectors (S, D)."""
+    """Abstract base of modules from ``Tokens`` to unnormalised vectors (S, D)."""
 
     def start_from(self, encoder: Encoder) -> None:
         """Copy an encoder's weights, or raise ValueError if they do not fit."""

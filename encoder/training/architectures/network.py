@@ -68,7 +68,8 @@ EMBEDDINGS = "embed_tokens.weight"
 class Network(Model):
     """A network of ``encoder.trained`` in training.
 
-    ``tensors`` become its weights, maybe not copied. Embeddings have the n-grams of ``features``.
+    ``tensors``, by name, become its weights, maybe not copied, with errors of ``build_network``.
+    Embeddings have the n-grams of ``features``, if any.
     """
 
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
@@ -80,11 +81,10 @@ class Network(Model):
             self.network.embed_tokens = SpelledEmbedding(tensors[EMBEDDINGS], features)
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """Embed S sentences of pieces as vectors (S, D).
+        """Embed S sentences of pieces, at least one, as vectors (S, D).
 
         Each is cut after 128 pieces, and gets an end token. With more than ``at_once`` sentences,
-        activations are computed again for the gradient, group by group, to limit memory (Gao et al.
-        2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup").
+        activations are computed again for the gradient, to limit memory (Gao et al. 2021).
         """
         groups = group_by_length(np.diff(tokens.offsets), -(-len(tokens) // self._at_once))
         order = np.concatenate(groups)
@@ -95,10 +95,10 @@ class Network(Model):
         return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy the weights of another network.
+        """Copy the weights of another network, which must have the same pieces.
 
         Raises:
-            ValueError: The encoder is not a network, or has other tensors.
+            ValueError: It is not a ``TrainedNetwork``, has other tensors, or n-grams are used.
         """
         if not isinstance(encoder, trained.TrainedNetwork):
             raise ValueError(
@@ -120,7 +120,7 @@ class Network(Model):
         return self.network(*(part.to(device) for part in parts))
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the float32 encoder and a function to save it (``Model``)."""
+        """Return the float32 encoder and a function to save it (``Model.export``)."""
         self.eval()
         network = self.fold()
         ready = PreparedNetwork(
@@ -134,7 +134,7 @@ class Network(Model):
     def fold(self) -> trained.Trainable:
         """Return the network, with an ordinary table of embeddings.
 
-        With spelled embeddings, it is a new network, which shares all other weights.
+        With spelled embeddings, it is new, without gradients, evaluating, and shares the rest.
         """
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
@@ -149,7 +149,7 @@ def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
     """Divide S sentences into groups of similar lengths and sizes.
 
     A group is the positions of its sentences, int64, by ascending length. ``lengths``, int64 (S,),
-    count tokens. There is a group per 32 sentences, up to 16 groups, but at least ``least``.
+    count tokens. There is a group per 32 sentences, up to 16, but at least ``least`` (1 or more).
     """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
@@ -187,12 +187,12 @@ class Apart(Model):
         return self._by_language[language]
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy an encoder's weights to all networks by ``Network.start_from``."""
+        """Copy weights to all networks, with errors of ``Network.start_from``."""
         for network in self._by_language.values():
             network.start_from(encoder)
 
     def export(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
-        """Return the encoder and a function to save it (``Model.export``)."""
+        """Return an ``ApartEncoder`` and its saving function, as ``Model.export``."""
         encoders = {
             language: network.export(tokenizer, sample=sample, whitening=whitening)[0]
             for language, network in self._by_language.items()

@@ -34,9 +34,9 @@ AUXILIARY_TASKS: dict[str, tuple[Callable[..., ParallelText], Callable[[Setting]
 
 
 def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
-    """Read the text of each auxiliary task, named like the task.
+    """Read the text of each auxiliary task, in order, named by its key.
 
-    ValueError says that a folder has no text, or that a file is malformed.
+    ValueError says that a folder or text is missing, a file is malformed, or ``nli`` lacks a label.
     """
     suffixes = {name: ".tsv" if task.name == "nli" else ".txt" for name, task in tasks.items()}
     return [
@@ -48,8 +48,8 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
 def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], texts: Texts) -> Task:
     """Make the task of the objective, mixed with auxiliary tasks.
 
-    ``texts`` are from ``read_beside``, for ``tasks``. Without texts, the result is the objective's
-    task. ValueError says that ``setting`` does not suit a task.
+    ``texts`` are from ``read_beside``. If they are empty, the result is the objective's task.
+    ValueError says that ``setting`` does not suit a task.
     """
     objective = setting.options.objective.name
     main = TASKS[objective](setting)

@@ -1,7 +1,7 @@
 """Auxiliary tasks with heads of their own, from text of one language.
 
-The tasks and heads come from Chidambaram et al. 2019, section 2.2. There, the heads' vectors are
-not normalised. Here, logits are cosines times a scale, as in translation ranking, as bags are long.
+The tasks and heads come from Chidambaram et al. 2019, section 2.2, but logits are cosines times a
+scale, as bags are long. ``figures`` leaves task and model in evaluation mode.
 """
 
 import math
@@ -37,7 +37,7 @@ class ResponsePrediction(Task):
         self.head = _head(setting.dim, setting.dim)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean loss of ranking the answers ``sides[1]`` to turns."""
+        """Return the mean loss of ranking answers ``sides[1]`` to ``sides[0]``."""
         inputs, answers = functional.normalize(model(join(sides))).chunk(2)
         return in_batch_loss(inputs, self.head(answers))
 
@@ -66,7 +66,7 @@ def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
     """Return the mean cross entropy of each input's answer among all answers.
 
     Row i of ``answers`` (B, D) answers row i of ``inputs`` (B, D). Logits are 20 times the cosines.
-    The batches of all processes are joined.
+    The batches of all processes, of equal sizes, are joined.
     """
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()
@@ -74,7 +74,7 @@ def in_batch_loss(inputs: Tensor, answers: Tensor) -> Tensor:
 
 
 class Inference(Task):
-    """The task to predict pairs' ``corpus``, one of ``INFERENCE_LABELS``."""
+    """The task to predict one text's ``corpus``, of ``INFERENCE_LABELS``."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class Autoencoding(Task):
         self.decoder = Decoder(setting, languages=1, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of the sources' tokens at ``rows``."""
+        """Return the mean cross entropy of sources at ``rows`` by ``sides[0]``."""
         vectors = functional.normalize(model(sides[0]))
         return shared_mean(*self.decoder(vectors, pairs.source.take(rows), 0))
 

@@ -1,9 +1,9 @@
 """Language models of a transformer, from which other trainings can start.
 
 Conneau & Lample 2019, "Cross-lingual Language Model Pretraining", section 3. There, text is a
-stream of 256 tokens and rare tokens are masked more often. Here, as encoders see it, each sentence
-is separate and has no vector of its language, and all tokens are masked equally often, as in Devlin
-et al. 2019. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` predicted tokens.
+stream of 256 tokens, and rare ones are masked more. Here, each sentence is separate, without its
+language's vector, and all are masked equally (Devlin et al. 2019). ``figures`` leaves task and
+model in evaluation mode. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` predicted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -100,7 +100,7 @@ class TranslatedMasked(Masked):
 
 
 class Causal(Masked):
-    """The task CLM, to predict each token and the end from the tokens before."""
+    """The task CLM, to predict each next token, or the end, from those before."""
 
     causal = True
 

@@ -1,8 +1,8 @@
 """An encoder and a decoder per language, trained on N-way text.
 
 Schwenk & Douze 2017, "Learning Joint Multilingual Sentence Representations with Neural Machine
-Translation", section 2. A batch follows a *path*: the mean of its M source languages' vectors is
-translated into each of its target languages. Axes: ``B`` rows of N-way text, ``D`` dimensions.
+Translation", section 2. A batch follows a *path*, from M sources' mean vector to each target
+language. N-way text is of ``join_targets``. ``figures`` leaves task and model in evaluation mode.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from encoder.training.tasks.translation import perplexity, shared_mean
 
 
 class Path(NamedTuple):
-    """The source and target languages of a path, and its share of batches."""
+    """A path's source and target languages, and relative share of batches."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
@@ -38,8 +38,8 @@ class Path(NamedTuple):
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
     """Return a path for each choice of M sources that leaves a target.
 
-    Paths are by name, such as ``de+fr``. M are the numbers in ``options.sources``. Targets are the
-    ``options.targets`` that are not sources, at least one. Paths of M sources have equal shares.
+    Paths are by name, such as ``de+fr``, for each M in ``options.sources``, whose share they divide
+    equally. Targets are the ``options.targets`` not in the sources, at least one.
 
     Raises:
         ValueError: A target is not one of the languages, or no choice of M sources has targets.
@@ -85,17 +85,17 @@ class Paths(Task):
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
-        """Join texts to N-way text by ``join_targets``, which raises errors."""
+        """Join texts to N-way text by ``join_targets``, or raise its ValueError."""
         return join_targets(texts)
 
     @classmethod
     def evaluation_texts(cls, held_out: Texts, options: TrainingOptions) -> Texts:
-        """Return held-out text of each two source languages of ``find_paths``."""
+        """Pair N-way text's source languages, with errors of ``find_paths``."""
         return all_pairs(held_out, source_languages(_find_paths(options, held_out)))
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make a network with random weights for each source language.
+        """Make a random network per source language, on the GPU if there is one.
 
         Raises:
             ValueError: The architecture is a bag, drops tokens, or has unfit dimensions or paths.
@@ -116,7 +116,7 @@ class Paths(Task):
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
         """Keep N-way ``pairs`` for ``loss``, and return an item for each path.
 
-        It has the path's ``name``, its share as ``times``, and the least weight of a row's pairs.
+        It has the path's ``name``, share (``times``), and each row's first pair and least weight.
         """
         self._tokens = sentences_by_language(pairs)
         weight = np.minimum.reduce([language_pair.weight for language_pair in pairs])
@@ -134,7 +134,7 @@ class Paths(Task):
         return torch.stack([shared_mean(*each) for each in predictions]).sum()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the ``perplexity`` of held-out rows over all paths, by name."""
+        """Return the ``perplexity`` of N-way rows over all paths, by name."""
         sentences = sentences_by_language(held_out)
         return perplexity(
             prediction

@@ -19,7 +19,7 @@ CHUNK = 1024  # sentences per batch of negatives to embed
 
 
 class Ranking(Task):
-    """The task to rank translations in a batch, and above mined negatives."""
+    """The task to rank translations above a batch and ``prepare``'s negatives."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Ranking(Task):
         )
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
-        """Mine hard negatives by the present model, if the options ask for them."""
+        """Mine hard negatives, if asked for, leaving ``model`` in evaluation mode."""
         if count := self._options.hard_negatives:
             self._negatives = {
                 p.name: mine_negatives(model, p, count=count, seed=self._seed) for p in pairs

@@ -29,7 +29,7 @@ EVALUATION_PAIRS = 100  # pairs per batch of an evaluation
 class Setting:
     """The options, texts and teacher from which a task is made.
 
-    ``vocabulary`` is the number of subwords, and ``held_out`` are texts for evaluation.
+    ``texts`` (to train on) and ``held_out`` are of ``Task.text``. ``vocabulary`` counts subwords.
     """
 
     options: TrainingOptions
@@ -64,9 +64,9 @@ class Decoder(nn.Module):
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Predict the tokens of B sentences from their vectors (B, D).
 
-        ``language`` is the number of their language. ``tokens`` are cut after 128 per sentence and
-        ended. The result is logits (N, V + 1) of N tokens, for V subwords and the end, and these
-        tokens, int64 (N,). Both are by position, then by sentence, the longest first.
+        ``language`` is a number from 0. ``tokens`` are cut after 128 per sentence and ended. The
+        result is logits (N, V + 1) of N tokens, for V subwords and the end, and these tokens, int64
+        (N,). Both are by position, then by sentence, the longest first.
         """
         device = vectors.device
         ids, lengths = pad(tokens, end=self._end)
@@ -92,7 +92,7 @@ def _pack(ids: Tensor, lengths: Tensor) -> PackedSequence:
 
 
 class Task(nn.Module):
-    """Base class of objectives and auxiliary tasks, made of a ``Setting``."""
+    """Base class of objectives and auxiliary tasks, which get a ``Setting``."""
 
     @classmethod
     def text(cls, texts: Texts) -> Texts:
@@ -106,7 +106,7 @@ class Task(nn.Module):
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make the model with random weights, or raise ValueError for bad options."""
+        """Make a random model, on a GPU if any (ValueError for bad options)."""
         return make_model(options, features)
 
     def batch_pairs(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
@@ -114,15 +114,15 @@ class Task(nn.Module):
         return pairs
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the loss of the pairs at ``rows``, a scalar with a gradient.
+        """Return the loss at ``rows``, a scalar with a gradient, in subclasses.
 
-        ``model`` embeds ``sides``, the tokens of these pairs' sources and targets, some maybe
+        ``model`` embeds ``sides``, the tokens of the sources and targets at ``rows``, some maybe
         dropped. Rows are this process's share of a batch, whose loss is the processes' mean.
         """
         raise NotImplementedError
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
-        """Prepare for more steps, after an evaluation or before resuming."""
+        """Prepare for the steps after an evaluation or resuming, if needed."""
 
     def deploy(self, encoder: Encoder) -> Encoder:
         """Return the encoder to evaluate, by default the trained ``encoder``."""
@@ -144,7 +144,7 @@ class Task(nn.Module):
     ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
         """Yield ``pairs``, ``rows`` and ``sides`` of ``loss`` for held-out pairs.
 
-        The task and ``model`` are put into evaluation mode, and stay in it.
+        A batch is up to 100 pairs of a (not empty) text. Task and model stay in evaluation mode.
         """
         self.eval()
         model.eval()

@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 class Taught(Task):
     """Base class of objectives that learn the vectors of a setting's teacher.
 
-    The teacher encodes the text at once, to 2 D bytes per distinct sentence for D dimensions.
-    ValueError says that the teacher is missing, or has other dimensions.
+    It encodes targets, and sources unless ``one_sided``, at once. Distinct ones take 6, later 2
+    bytes per dimension. ValueError says that the teacher is missing or has other dimensions.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -127,7 +127,7 @@ class Addition(Alignment):
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return as ``Alignment.deploy``, after ``encoder.with_names(teacher)``."""
+        """Return as ``Alignment.deploy``, after a bag's ``with_names(teacher)``."""
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))
 

@@ -1,4 +1,4 @@
-"""LASER's objective, the translation into one or two target languages."""
+"""LASER's objective, the translation into one or more target languages."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,7 +42,7 @@ class Translation(Task):
         return torch.stack([shared_mean(*prediction) for prediction in predicted]).mean()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the ``perplexity``, and leave ``model`` in evaluation mode."""
+        """Return the ``perplexity``, leaving task and model in evaluation mode."""
         return perplexity(
             prediction
             for batch in self.held_out_batches(model, held_out)
