@@ -186,7 +186,7 @@ def _missing(run: Run, gold: Gold, extracted: IntArray) -> Grid:
 
 
 def counts(run: Run) -> Grid:
-    """Tabulate counts of records of both sides, such as rejected, and recall."""
+    """Tabulate both sides' counts of records, and the recall of their search."""
     rows = []
     for side in SIDES:
         counted = run.summary[side]
