@@ -104,8 +104,8 @@ class Run:
         chosen: ``PairFile`` of the pairs selected or given, before the judge and filters.
         judged: ``PairFile`` of judged pairs, without ``identical``; None without a judge.
         identical: ``PairFile`` of judged pairs with one text on both sides, or None likewise.
-        rejected: ``PairFile`` of filtered, then identical pairs, with ``reason``; None if the run
-            had no filters.
+        rejected: ``PairFile`` of filtered pairs, which may lack pairs that score below the written
+            ones, then identical pairs, with ``reason``; None if the run had no filters.
         output: ``PairFile`` of the written pairs.
     """
 
