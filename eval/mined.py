@@ -28,8 +28,8 @@ from miner.selection import candidate_pairs, order_best_first, select
 class Mined:
     """Two mined corpora in memory, with their neighbours and pairs.
 
-    ``texts`` are source and target sentences with a vector. Pairs' rows are positions in them, and
-    scores are margins. ``lists`` and ``languages`` (codes) are of sources, then of targets.
+    ``texts`` are source and target sentences with a vector. ``pairs``, best first, have positions
+    in them and margins as scores. ``lists`` and ``languages`` (codes) are of sources, then targets.
     """
 
     texts: tuple[Sequence[str], Sequence[str]]
@@ -115,9 +115,10 @@ def mine_texts(
 ) -> Mined:
     """Encode two corpora, source and target, and mine pairs.
 
-    Sentences with a zero vector are dropped. ``k``, ``margin`` and ``retrieval`` are as in ``adit
-    mine``. ``languages`` are the codes of both sides. The result has no pairs if a side has no
-    vectors. Errors of ``encoders_of_languages`` are raised, and ValueError for wrong options.
+    Sentences with a zero vector are dropped, duplicates are not. ``k``, ``margin`` and
+    ``retrieval`` are as in ``adit mine``. ``languages`` are both sides' codes. A side without
+    vectors gives no pairs. Errors are of ``encoders_of_languages``, and ValueError for wrong
+    options.
     """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):

@@ -113,8 +113,8 @@ class ScoringOptions:
 class ScoringReport:
     """The result of a scoring, as a line of text and as a record for JSON.
 
-    ``record`` has ``extracted``, ``pairs``, ``signature`` and, with gold pairs, the fields of
-    ``score_record``. ``remark`` says that ids do not fit the gold pairs, or is None.
+    ``record`` has the counts ``extracted`` and ``pairs``, ``signature`` and, with gold pairs, the
+    fields of ``score_record``. ``remark`` says that ids do not fit the gold pairs, or is None.
     """
 
     line: str

@@ -202,10 +202,7 @@ def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
 
 
 def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
-    """Load the sentences and gold pairs of one split.
-
-    Errors of ``bucc_files``, ``read_sentences`` and ``read_gold`` are raised.
-    """
+    """Load a split's sentences and gold pairs, or raise ValueError."""
     files = bucc_files(directory, pair, split)
     source, target = read_sentences(files.source), read_sentences(files.target)
     gold = read_gold(files.gold, (source, target))

@@ -41,9 +41,7 @@ def files_matching(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
     """Return the entries of a folder whose whole name matches a pattern.
 
     Files and folders are sorted by name, and have the match of the regular expression ``pattern``.
-
-    Raises:
-        ValueError: ``directory`` is not a folder.
+    ValueError says that ``directory`` is not a folder.
     """
     check_directory(directory)
     matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}

@@ -1,6 +1,7 @@
 """Classifiers on frozen vectors, with the protocols of SentEval.
 
 Conneau & Kiela 2018. First divide all vectors by the ``root_mean_square`` of training vectors.
+A regression raises ModuleNotFoundError if SciPy is not installed.
 Axes: ``N`` rows, ``D`` dim, ``C`` classes.
 """
 
@@ -143,7 +144,8 @@ class Perceptron:
     def fit(self, train: Part, dev: Part, score: Score) -> float:
         """Train on ``train``, and keep the weights that score best on ``dev``.
 
-        The result is their ``score`` of probabilities and targets (N, C), higher if better.
+        Neither is empty. The result is the ``score`` of predicted and true probabilities of
+        ``dev``, higher if better. Weights change in place, so another call continues from them.
         """
         moments = [[np.zeros_like(weights) for weights in self.weights] for _ in range(2)]
         best, best_weights, misses, steps = -np.inf, self.weights, 0, 0
@@ -219,8 +221,9 @@ class Logistic:
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit the regression with the best penalty, and return its predictor.
 
-        The penalty is chosen by ``dev`` or, if that is None, by cross-validation in ``train``, in
-        10 folds, or one per row if fewer. The predictor maps rows (N, D) to probabilities (N, C).
+        The penalty is chosen by ``dev``, not empty. If that is None, it is chosen by
+        cross-validation in ``train``, 2 or more rows, in 10 folds, or one per row if fewer. The
+        predictor maps rows (N, D) to probabilities (N, C).
         """
         if dev is not None:
             trials = iter([(train, dev)])

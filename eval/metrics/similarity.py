@@ -22,9 +22,9 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
 
     Row i of ``source`` (N, D) translates row i of ``target`` (N, D). By ``absolute``, the cosine,
     this is the measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on
-    Tatoeba. By another of ``miner.margin.MARGINS``, it is xSIM (Heffernan et al. 2022, section 4).
-    The results are errors of source and of target rows, bool (N,). A zero row and its translation
-    are errors. Of equal neighbours, the first row counts.
+    Tatoeba. By another of ``miner.margin.MARGINS``, among the 4 nearest by cosine, it is xSIM
+    (Heffernan et al. 2022, section 4). The results are errors of source and of target rows, bool
+    (N,). A zero row and its translation are errors. Of equal neighbours, the first row counts.
 
     Raises:
         ValueError: The shapes differ or have no rows, or ``margin`` is unknown.

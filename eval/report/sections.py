@@ -131,6 +131,7 @@ def against_gold(run: Run, gold: Gold) -> Section:
 
     Keys are ``charts``, ``wrong`` and ``missing``. By the threshold with the best F1, ``wrong``
     tabulates up to 50 of the best wrong pairs, and ``missing`` 50 of the missing pairs, by ids.
+    Errors of ``explain`` are raised, except for ValueError.
     """
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(
@@ -186,7 +187,7 @@ def _missing(run: Run, gold: Gold, extracted: IntArray) -> Grid:
 
 
 def counts(run: Run) -> Grid:
-    """Tabulate counts of records of both sides, such as rejected, and recall."""
+    """Tabulate both sides' counts of records, and the recall of their search."""
     rows = []
     for side in SIDES:
         counted = run.summary[side]
@@ -295,8 +296,8 @@ def hubs_of(run: Run) -> Grid:
 def examples(run: Run) -> Iterator[Section]:
     """Yield the middle pair of each tenth, best first, for the template.
 
-    Fewer than 10 pairs come once each. Keys are ``text``, ``place`` (from 0), ``score``, ``why``
-    (explanation), ``context`` and ``targets``. Errors of ``explain`` are raised.
+    Fewer than 10 pairs come once each. Keys are ``text`` (source), ``place`` (from 0), ``score``,
+    ``why`` (of ``explain``, whose errors are raised), and the tables ``context`` and ``targets``.
     """
     for position in decile_ranks(len(run.pairs)):
         source, target = int(run.pairs.source[position]), int(run.pairs.target[position])

@@ -241,7 +241,7 @@ def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float 
 
     Raises:
         ValueError: ``kept(fdr)`` is 0, an id is repeated, or a file of the run changed.
-        OutputError: The file cannot be written.
+        OSError: The file cannot be written.
     """
     kept = len(estimates.scores) if fdr is None else estimates.kept(fdr)
     if not kept:

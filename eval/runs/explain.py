@@ -65,7 +65,8 @@ class Explanation:
 def explain(run: Run, source: int, target: int) -> Explanation:
     """Explain why the pair of a source and a target row was mined or not.
 
-    ValueError says that a row has no vector or a file changed. Others are of ``run.word_encoders``.
+    Errors of ``run.word_encoders`` are raised, and ValueError if a row has no vector or a file of
+    the run changed.
     """
     source_mean, targets = _read_list(run, run.source, source, run.target)
     target_mean, sources = _read_list(run, run.target, target, run.source)

@@ -242,8 +242,7 @@ class Side:
     def means_at(self, positions: Rows) -> FloatArray:
         """Return the mean cosine of neighbours at P > 0 positions, 0 if none.
 
-        The result is float64 (P,). Margins use these neighbours, and ``neighbours_at`` may
-        return others.
+        They are float64 (P,), of the neighbours that margins use. ``neighbours_at`` may differ.
         """
         return self._lists_at(self._margin_scope, positions).means()
 

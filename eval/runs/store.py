@@ -60,8 +60,9 @@ class PairFile:
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
         """Return the number of pairs with each value of ``reason``, and a sample.
 
-        Only ``REJECTED`` has any: ``identical``, or all rejecting filters, between commas.
-        The sample is a table of up to ``count`` pairs in file order, random but the same each time.
+        A reason is ``identical``, or all rejecting filters, joined by commas. The sample is a table
+        of up to ``count`` pairs in file order, random but the same each time. KeyError says that
+        the file is not ``REJECTED``.
         """
         table = self._file.read()
         samples = {}
@@ -102,8 +103,9 @@ class Run:
         source, target: the ``Side`` of each corpus; ``sides`` is the tuple of both.
         chosen: ``PairFile`` of the pairs selected or given, before the judge and filters.
         judged: ``PairFile`` of judged pairs, without ``identical``; None without a judge.
-        identical: ``PairFile`` of other judged pairs, whose texts are the same, or None.
-        rejected: ``PairFile`` of filtered, then identical pairs, with ``reason``, or None.
+        identical: ``PairFile`` of judged pairs with one text on both sides, or None likewise.
+        rejected: ``PairFile`` of filtered pairs, which may lack pairs that score below the written
+            ones, then identical pairs, with ``reason``; None if the run had no filters.
         output: ``PairFile`` of the written pairs.
     """
 
@@ -239,6 +241,7 @@ def open_run(directory: Place) -> Run:
     """Open a finished run in a work folder.
 
     Raises:
+        PlaceError: A remote folder cannot be reached.
         ValueError: The run is missing, unfinished, damaged, cleaned or of an earlier version.
     """
     work = WorkFolder(directory)

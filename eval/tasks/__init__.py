@@ -31,10 +31,7 @@ class TaskModule(Protocol):
         """
 
     def prepare(self, args: argparse.Namespace) -> "Suite":
-        """Load or find the data of a suite, which can then measure any encoder.
-
-        Errors are as in ``run``.
-        """
+        """Load or find the data of a suite, or raise errors as in ``run``."""
 
 
 TASKS = {
@@ -59,8 +56,5 @@ TASKS = {
 
 
 def load_task(name: str) -> TaskModule:
-    """Import the module of a task, by its key in ``TASKS``.
-
-    It has ``run``, ``prepare`` or both.
-    """
+    """Import the module of a task, by its key in ``TASKS``."""
     return cast("TaskModule", importlib.import_module(f"eval.tasks.{name.replace('++', '_pp')}"))

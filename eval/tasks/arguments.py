@@ -13,7 +13,7 @@ ALL = "all"
 
 
 def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
-    """Add ``directory``, a folder of files that ``holds`` names in the help."""
+    """Add ``directory``, a folder's Path, whose files ``holds`` describes."""
     parser.add_argument("directory", type=Path, metavar="DIR", help=f"folder with {holds}")
 
 
@@ -44,7 +44,10 @@ def add_list(
 
 
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
-    """Add ``--lang``, a list or None, which the help describes by ``named``."""
+    """Add ``--lang``, a list or None, to be read by ``chosen_languages``.
+
+    The help is ``named``, that ``all`` is allowed, and ``LANGUAGES`` as the default.
+    """
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
 
@@ -57,13 +60,15 @@ def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``--lang``, a list of tags or None, with ``default`` in the help."""
+    """Add ``--lang``, BCP 47 tags or None, with ``default`` in the help."""
     text = f"language of both sides, or of each, such as de en (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
-    """Return the languages of both sides by ``--lang``, maybe equal, or None.
+    """Return both sides' languages by the ``--lang`` of ``add_sides``.
+
+    One language is that of both sides. Without ``--lang``, the result is None.
 
     Raises:
         ValueError: More than two languages are passed.

@@ -18,7 +18,7 @@ Learned = TypeVar("Learned")
 
 
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add the option ``--classifier``, one of ``CLASSIFIERS``."""
+    """Add ``--classifier``, a key of ``CLASSIFIERS``, by default ``default``."""
     text = (
         "logistic: logistic regression, whose penalty is chosen on held-out data; mlp: a hidden "
         f"layer, whose width and dropout are chosen there (default: {default})"
@@ -65,7 +65,7 @@ def classify(
     int64 (U,) each. Examples without parts are all classified, by nested cross-validation. If there
     are parts, the test part is classified, and hyperparameters are chosen on the development part
     or, without one, in the training part. Vectors are not normalised. ``language`` is the code of
-    all sentences. Errors of ``encoders_of_languages`` are raised.
+    all sentences. Errors of ``encoders_of_languages`` and ``classifier`` are raised.
     """
     (model,) = encoders_of_languages(encoder, [language])
     sides = [model.encode(side, normalize=False) for side in examples.sides]

@@ -48,7 +48,7 @@ Shares = dict[str, dict[str, float]]  # rejected shares, by filter and by kind o
 def make_noise(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> dict[str, Sides]:
     """Make wrong pairs of each kind from parallel lines.
 
-    Sources and targets are by the name of the kind, each a fault of parallel text from the web that
+    Sources and targets are by kind, such as ``number`` or ``in es``, faults of parallel text that
     Bicleaner and OpusFilter find (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020). ``foreign``
     has the same lines in other languages. A line that a kind does not change gives no pair.
     """

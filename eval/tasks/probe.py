@@ -133,9 +133,9 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
 def naive_bayes(sentences: Sequence[str], labels: IntArray, train: Mask, size: int) -> IntArray:
     """Predict the classes of N sentences by naive Bayes, int64 (N,).
 
-    It learns the ``labels``, int64 (N,), of the sentences in the bool mask ``train`` (N,). Features
-    are counts of sequences of up to ``size`` words, split at white space, with add-one smoothing.
-    ValueError says that the sentences that it learns have no words.
+    It learns the ``labels``, int64 (N,), of the sentences in the mask ``train`` (N,), or raises
+    ValueError if they lack words. Features are counts of sequences of up to ``size`` words, split
+    at white space, with add-one smoothing. Without scikit-learn, it raises ModuleNotFoundError.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB

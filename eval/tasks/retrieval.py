@@ -32,9 +32,7 @@ def translation_ranks(
     D), both of unit or zero rows. It competes with ``others`` further targets, drawn by ``seed``
     and row (999 in Guo et al. 2018 and Chidambaram et al. 2019, section 3.4), or all if None.
     Search is by cosine or, if ``csls``, CSLS. Ties go to the smaller row. Zero rows come last.
-
-    Raises:
-        ValueError: There are fewer than ``others`` other targets.
+    Fewer than ``others`` other targets raise ValueError.
     """
     means = mean_of_nearest(target, source) / 2 if csls else np.float32(0)
     ranks = np.empty(len(source), dtype=np.int64)

@@ -122,7 +122,7 @@ def _original(folders: Folders, name: str) -> Examples | None:
 
 
 def _lines(path: Path) -> list[str]:
-    """Read UTF-8 lines, or Latin-1 lines, which several old sets contain."""
+    """Read UTF-8 lines or, if that fails, all bytes of the file as Latin-1."""
     try:
         return read_lines(path)
     except ValueError:

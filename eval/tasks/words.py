@@ -68,10 +68,10 @@ class WordPairs:
 def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     """Read a file of scored word pairs, or a dictionary ``xx-yy.*``.
 
-    Columns are separated by tabs, commas or white space. A file is scored if the first line has the
-    heading SimLex999, Average Score or Human (mean), or a number in the third column. A line of a
-    dictionary has a word, its translation, and possibly a category. ``languages`` apply to scored
-    pairs if the file's name does not begin with ``xx-yy.`` or ``xx.``.
+    Columns are separated by tabs, two or more commas, or white space. A file is scored if line 1
+    has the heading SimLex999, Average Score or Human (mean), or a number in the third column. A
+    line of a dictionary has a word, its translation, and possibly a category. ``languages`` apply
+    to scored pairs if the file's name does not begin with ``xx-yy.`` or ``xx.``.
 
     Raises:
         ValueError: The file is empty, unreadable or malformed, all scores are equal, or languages

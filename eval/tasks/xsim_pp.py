@@ -187,8 +187,8 @@ def best_by_judge(
     """Choose each sentence's neighbour with the judge's best score.
 
     ``languages`` are ISO 639 codes of both sides. ``nearest`` has neighbours of N sentences
-    ``source`` as positions in ``targets``. The result is a position per sentence, int64 (N,), -1
-    without neighbours, ties to the first. Errors of ``word_encoders`` are raised.
+    ``source``, in one or more columns, as positions in ``targets``. The result is a position per
+    sentence, int64 (N,), -1 without neighbours, ties to the first. Errors are of ``word_encoders``.
     """
     ids = nearest.ids.T  # the first neighbours come first: run statistics are of them
     ranks, rows = np.nonzero(ids >= 0)
