@@ -19,10 +19,9 @@ Precision = Literal["float32", "bfloat16", "int8", "auto"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "auto")
 
 ENCODERS = (
-    "best (mini+use, or mini for languages that use lacks), mini (faster), use, a "
-    "folder that 'adit train' wrote, laser:FILE.pt (LASER1, LASER2), laser3:FILE.pt, st:NAME for a "
-    "model of sentence-transformers (pip install 'bitext-adit[st]'), or joined encoders such as "
-    "mini+use"
+    "best (mini+use, or mini for languages that use lacks), mini (faster), use, a folder that "
+    "'adit train' wrote, laser:FILE.pt (LASER1, LASER2), laser3:FILE.pt, st:NAME for a model of "
+    "sentence-transformers (pip install 'bitext-adit[st]'), or joined encoders such as mini+use"
 )
 
 

@@ -49,7 +49,7 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
         return Transformer(tensors, SETTINGS, dropout=dropout)
     if architecture in KINDS:
         return KINDS[architecture].build(tensors, dropout=dropout)
-    raise ValueError(f"has an unknown architecture {architecture!r}")
+    raise ValueError(f"has the unknown architecture {architecture!r}")
 
 
 class EndingTokenizer(SentenceTokenizer):
@@ -128,7 +128,7 @@ def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
         networks = {key: _saved_network(config, parts[key], len(pieces)) for key in parts}
     except (SafetensorError, ValueError) as error:
         raise ValueError(
-            f"encoder {folder}: {checkpoint.WEIGHTS} {error}; copy the folder again"
+            f"encoder {folder}: {checkpoint.WEIGHTS} {error}; copy the folder again, or update Adit"
         ) from error
     try:
         prepared = {key: prepare(net, precision, sample) for key, net in networks.items()}

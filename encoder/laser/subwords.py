@@ -142,8 +142,7 @@ def read_cvocab(path: Path) -> dict[str, int]:
         except ValueError:
             raise ValueError(
                 f"{path} line {row + 1}: expected a token and a count, not "
-                f"{line[:60].decode(errors='replace')!r}; pass the "
-                "encoder's .cvocab file"
+                f"{line[:60].decode(errors='replace')!r}; pass the encoder's .cvocab file"
             ) from None
         if (token in ids or token in SPECIAL) and not line.endswith(OVERWRITE.encode()):
             raise ValueError(

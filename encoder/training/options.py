@@ -341,7 +341,7 @@ class TrainingOptions(ValidatedOptions):
     language_exponent: float = option(
         0.5,
         "exponent of a language pair's size in its sampling rate: 1 for proportional rates, "
-        "0 for equal rates",
+        "0 for equal rates; not for paths",
         high=1,
     )
     accumulate: int = option(

@@ -96,12 +96,11 @@ HELP = {
     "--columns": "columns of source and target in a file of pairs, by number from 1 or by name, "
     "such as 3,4 or src,trg (default: by header or content)",
     "--top": f"{TOP} (default: no limit)",
-    "--filters": "reject pairs and write them, with the reason, next to OUT unless it is -; "
-    "names separated by commas: short (under 3 letters), length (unusual ratio of lengths), copied "
-    "(both sides nearly the same), numbers (on both sides, none shared), urls (different "
-    "addresses), script, language (other than the corpus's), hub (in over 50 neighbour lists), or "
-    "web, which is "
-    f"{', '.join(choices.FILTER_SETS['web'])} (default: none)",
+    "--filters": "reject pairs and write them, with the reason, next to OUT unless it is -; names "
+    "separated by commas: short (under 3 letters), length (unusual ratio of lengths), copied (both "
+    "sides nearly the same), numbers (on both sides, none shared), urls (different addresses), "
+    "script, language (other than the corpus's), hub (in over 50 neighbour lists), or web, which "
+    f"is {', '.join(choices.FILTER_SETS['web'])} (default: none)",
     "--near-duplicates": "reject pairs that share at least 80%% of their 4-letter sequences "
     "with a better pair (estimated by MinHash; pip install 'bitext-adit[duplicates]')",
     "--keep-identical": "also write pairs with the same text on both sides (default: only --score "

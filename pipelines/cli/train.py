@@ -49,8 +49,7 @@ HELP = {
     "--task": "also train an auxiliary task on the .txt files in DIR (.tsv for nli), with W times "
     "as many batches as for the objective, W above 0 (default: 1); repeatable, with one folder per "
     "language, whose sentences are ranked only among each other; not for addition, alignment or "
-    "paths; "
-    f"{'; '.join(map(': '.join, training.AUXILIARY_TASKS.items()))}",
+    f"paths; {'; '.join(map(': '.join, training.AUXILIARY_TASKS.items()))}",
     "--architecture": _kinds(ARCHITECTURES),
     "--objective": _kinds(OBJECTIVES),
     "--teacher": "encoder of the same --dim whose vectors are matched, named as for adit mine "
@@ -270,12 +269,11 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = (
         "source of the first map between the languages' word vectors, which --refinements improve; "
-        f"{making.IDENTICAL}: words with the same spelling in both languages; "
-        f"{making.SIMILARITY}: word similarities within each language (can fail); "
-        f"{making.ADVERSARIAL}: a network that learns to recognise mapped words until it cannot, "
-        f"then self-learning (minutes; can fail; needs torch); {making.ALONE}: only the network's "
-        "map, as in Conneau et al. 2018; or a file with one word and its translation per line "
-        f"(default: {making.IDENTICAL})"
+        f"{making.IDENTICAL}: words with the same spelling in both languages; {making.SIMILARITY}: "
+        f"word similarities within each language (can fail); {making.ADVERSARIAL}: a network that "
+        "learns to recognise mapped words until it cannot, then self-learning (minutes; can fail; "
+        f"needs torch); {making.ALONE}: only the network's map, as in Conneau et al. 2018; or a "
+        f"file with one word and its translation per line (default: {making.IDENTICAL})"
     )
     add("--start", default=making.IDENTICAL, metavar="HOW", help=text)
     default = making.MapOptions.refinements

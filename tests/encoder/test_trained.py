@@ -86,9 +86,10 @@ def test_what_cannot_be_loaded(tmp_path: Path, tokenizer: Tokenizer) -> None:
     save(folder, tokenizer, "bilstm")
     config = json.loads((folder / CONFIG).read_text())
     (folder / CONFIG).write_text(json.dumps({**config, "architecture": "cnn"}))
-    assert refusal() == f"{WEIGHTS} has an unknown architecture 'cnn'; copy the folder again"
+    remedy = "copy the folder again, or update Adit"
+    assert refusal() == f"{WEIGHTS} has the unknown architecture 'cnn'; {remedy}"
     (folder / CONFIG).write_text(json.dumps({**config, "architecture": "transformer"}))
-    assert refusal() == f"{WEIGHTS} lacks the tensor layers.0.fc1.weight; copy the folder again"
+    assert refusal() == f"{WEIGHTS} lacks the tensor layers.0.fc1.weight; {remedy}"
     (folder / WEIGHTS).write_bytes(b"")
     assert "is damaged" in refusal()
     save(folder, tokenizer, "transformer")
