@@ -28,9 +28,9 @@ class SentenceTransformerEncoder(BaseEncoder):
     """An encoder that runs a model of sentence-transformers.
 
     ``place`` is a folder, or a name on the Hugging Face hub, whose model is downloaded if missing.
-    Its code is not run. ``auto`` is float32. A model with ``e5`` in its name, but not ``instruct``,
-    gets the prefix ``query: `` on each sentence. ValueError says that the model cannot be loaded,
-    or that ``precision`` is int8, and ModuleNotFoundError that a package is not installed.
+    Its code is not run. ``auto`` is float32. A model with ``e5-`` in its name, without ``instruct``
+    later, gets the prefix ``query: `` on each sentence. ValueError says that the model cannot be
+    loaded, or ``precision`` is int8, and ModuleNotFoundError that a package is not installed.
     """
 
     def __init__(self, place: str, precision: Precision) -> None:

@@ -30,7 +30,7 @@ class BaseEncoder(ABC):
         """Return a copy that encodes some languages by another encoder.
 
         ``languages`` are ISO 639 codes. ``load`` returns the other encoder, of the same space.
-        ``for_language`` calls it once, at the first of these languages, and raises its errors.
+        ``BaseEncoder.for_language`` calls it once, at the first of these, and raises its errors.
         """
         copied = copy(self)
         copied._added = {**self._added, **dict.fromkeys(map(language_key, languages), cache(load))}

@@ -54,8 +54,8 @@ def save_encoder(
 def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
     """Write an encoder's files into a folder, which is made if missing.
 
-    ``config``, JSON values by name, is written with the checksum of the other files. Earlier files
-    are replaced. OSError says that the folder or a file cannot be written.
+    ``config``, JSON values by name, is written with the checksum of the other two. Earlier ones
+    are replaced, and further files stay. OSError says that the folder or a file cannot be written.
     """
     full_config = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(full_config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -160,8 +160,8 @@ def read_config(folder: Path) -> dict[str, Any]:
 def save_head(folder: Path, tensors: Mapping[str, Matrix]) -> None:
     """Write the weights of an inference head into its encoder's folder.
 
-    ``tensors`` are the weights and biases of two linear layers with tanh between them, by the names
-    ``HEAD_TENSORS``. Errors are of ``read_config`` and ``replace_files``.
+    ``tensors`` are the weights (outputs, inputs) and biases of two linear layers with tanh between
+    them, by the names ``HEAD_TENSORS``. Errors are of ``read_config`` and ``replace_files``.
     """
     metadata = {ENCODER: read_config(folder)["sha256"]}
     replace_files(folder, {HEAD: save(dict(tensors), metadata=metadata)})

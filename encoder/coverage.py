@@ -38,7 +38,7 @@ def language_key(language: str) -> str:
     """Return one key for all codes of a language, with any script or region.
 
     It is the ISO 639-3 code of LASER's files (``deu``), or else the shortest ISO 639 code (``la``).
-    Other text is returned in lower case, up to its first hyphen or "_", but ``x-...`` as a whole.
+    Other text is returned in lower case, up to the first hyphen or "_", but ``x-a_b`` as ``x-a-b``.
     """
     if known := INDIVIDUAL.get(language):
         return known

@@ -123,8 +123,8 @@ def union_spec(specs: Iterable[str]) -> str:
 def select_parts(encoder: Encoder, spec: str) -> Encoder:
     """Return a joined encoder with only the parts and weights in ``spec``.
 
-    ``spec`` is a joined spelling, and a KeyError names a part in it that ``encoder`` lacks. The
-    result normalises rows, also of ``stored_parts``. A single ``encoder`` is returned unchanged.
+    ``spec`` is joined, and KeyError names a part in it that ``encoder`` lacks. Parts get its order,
+    and rows are normalised, also of ``stored_parts``. A single ``encoder`` is returned unchanged.
     """
     if not isinstance(encoder, JoinedEncoder):
         return encoder

@@ -71,10 +71,10 @@ class PreparedNetwork:
 def prepare(network: nn.Module, precision: Precision, sample: Tokens) -> PreparedNetwork:
     """Move a network to the GPU, if any, and convert it to a precision.
 
-    A bfloat16 or int8 network is a copy. ``auto`` tries bfloat16 on GPUs. On CPUs with instructions
-    for them, it tries int8 for BiLSTMs, then bfloat16. It uses the first in which each sentence of
-    ``sample``, not empty, has a cosine of at least 0.9995 to its vector in float32, else float32.
-    ValueError says that ``precision`` int8 needs a BiLSTM on a machine without a GPU.
+    ``network``, in float32 and evaluation mode, is copied for bfloat16 or int8. ``auto`` tries
+    bfloat16 on GPUs, but on CPUs with instructions for them int8 of BiLSTMs, then bfloat16. It uses
+    the first in which each vector of ``sample``, not empty, has a cosine of at least 0.9995 to that
+    in float32, else float32. ValueError says that int8 needs a BiLSTM on a machine without a GPU.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if precision != "auto":

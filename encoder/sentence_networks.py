@@ -1,8 +1,7 @@
-"""The recurrent and convolutional sentence encoders of Conneau et al.
+"""Recurrent and convolutional networks of Conneau et al. 2017 and 2018.
 
-"Supervised Learning of Universal Sentence Representations from Natural Language Inference Data"
-(2017) and "What you can cram into a single vector" (2018). Padding does not change a vector. Axes:
-``B`` sentences, ``T`` tokens, ``W`` width of a token, ``H`` hidden width, ``D`` dim.
+"Supervised Learning of Universal Sentence Representations" and "What you can cram into a single
+vector". Padding does not change a vector. Axes: ``B`` sentences, ``T`` tokens, ``D`` dimensions.
 """
 
 from collections.abc import Callable

@@ -112,7 +112,7 @@ def train_tokenizer(
     """Train a SentencePiece model, and return it serialised.
 
     ``model_type`` is ``unigram`` (Kudo 2018) or ``bpe`` (Sennrich et al. 2016). Text is normalised
-    by NFKC, and case is folded. Sentences of more than 2000 bytes are skipped.
+    by NFKC, with case folded. Sentences above 2000 bytes are skipped, and rare characters unknown.
 
     Raises:
         ValueError: The text is empty, or ``vocabulary_size`` too large or too small for it.

@@ -10,7 +10,7 @@ def has_bfloat16_products() -> bool:
 
 
 def int8_product(left: Tensor, right: Tensor) -> Tensor:
-    """Multiply int8 tensors (N, K) and (K, M) exactly, to int32 (N, M)."""
+    """Multiply int8 (N, K) and (K, M) exactly, on a CPU, to int32 (N, M)."""
     if hasattr(torch, "_int_mm"):
         return torch._int_mm(left, right)
     return torch.matmul(left.int(), right.int())

@@ -89,7 +89,7 @@ def save_networks(
     """Write an encoder of one network, or of one network per language.
 
     ``networks`` are by language, or one by the key "". ``facts`` are JSON values by name, for the
-    configuration. Errors of ``write_folder`` are raised.
+    configuration. Networks share no tensors. Errors of ``write_folder`` are raised.
     """
     first = next(iter(networks.values()))
     by_language = {"format": checkpoint.APART_FORMAT, "apart": list(networks)}

@@ -1,10 +1,9 @@
 """The BiLSTM in int8, compiled by Numba.
 
 Products are of integers, and everything between them is float32. Weights have a scale per output,
-activations one per token (symmetric quantisation, as in Jacob et al. 2018, "Quantization and
-Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference", section 2). So a
-sentence's vector does not depend on its batch. Axes: ``B`` sentences of ``T`` tokens, ``H`` hidden
-units, ``G = 4 H`` gates in torch's order (input, forget, cell, output), ``K`` inputs of a layer.
+activations one per token (symmetric quantisation, as in Jacob et al. 2018, section 2). So a vector
+does not depend on its batch. Axes: ``B`` sentences of ``T`` tokens, ``H`` hidden units, ``G = 4 H``
+gates in torch's order (input, forget, cell, output), ``K`` inputs of a layer.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
 """LASER's BiLSTM (LASER1 and LASER2) and transformer (LASER3).
 
-Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings for Zero-Shot Cross-Lingual
-Transfer and Beyond", section 3; Heffernan et al. 2022, "Bitext Mining Using Distilled Sentence
-Representations for Low-Resource Languages". Axes: ``B`` sentences, ``T`` tokens, ``D`` outputs.
+Artetxe & Schwenk 2019, section 3, and Heffernan et al. 2022, "Bitext Mining Using Distilled
+Sentence Representations". Axes: ``B`` sentences, ``T`` tokens, ``D`` outputs.
 """
 
 import math

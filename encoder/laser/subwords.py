@@ -1,7 +1,6 @@
 """The way from text to LASER's token ids.
 
-Byte-pair encoding (Sennrich, Haddow & Birch 2016, "Neural Machine Translation of Rare Words with
-Subword Units", section 3.2) works as in fastBPE, with its vocabulary filter and files. A line of
+Byte-pair encoding (Sennrich et al. 2016, section 3.2) is as in fastBPE, with its files. A line of
 ``.fcodes`` has both parts of a merge and a count, and one of ``.fvocab`` a token and a count.
 """
 
@@ -155,9 +154,9 @@ def read_cvocab(path: Path) -> dict[str, int]:
 class TextTokenizer(SentenceTokenizer):
     """A tokeniser that preprocesses lines and splits them into subwords.
 
-    ``split`` maps all lines to their tokens, by ``BPE`` (LASER1) or ``read_pieces`` (LASER2 and
-    LASER3), or at white space. ``steps`` is ``make_tokenizer`` or ``make_normalizer``, or None for
-    no preprocessing. Its errors for ``language``, None for English, are raised.
+    ``split`` maps all lines to their tokens, by ``BPE`` on each (LASER1) or ``read_pieces`` (LASER2
+    and LASER3), or at white space. ``steps`` is ``make_tokenizer`` or ``make_normalizer``, or None
+    for no preprocessing. Its errors for ``language``, None for English, are raised.
     """
 
     def __init__(

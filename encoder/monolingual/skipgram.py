@@ -1,8 +1,7 @@
 """Skip-gram with subwords, which predicts the words around a word.
 
-Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information": a word is the mean of a
-row of its own and of its features' rows (``encoder.bag.features``). A word's rows change after all
-its contexts. One thread trains a language, so results are reproducible on a CPU.
+A word is the mean of a row of its own and of its features' rows (Bojanowski et al. 2017, as in
+``encoder.bag.features``). One thread trains a language, so results are reproducible on a CPU.
 """
 
 import re

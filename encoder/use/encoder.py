@@ -54,7 +54,7 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 class UseEncoder(BaseEncoder):
     """An encoder with ``network``, of pieces or of a language's ``words``.
 
-    ``kept_bytes`` is about the memory of its full caches. Errors of ``load_weights`` are raised.
+    ``kept_bytes`` is about the memory of its own full caches. Errors are of ``load_weights``.
     """
 
     def __init__(self, network: Network, words: glossary.GlossaryWords | None = None) -> None:
@@ -141,7 +141,8 @@ class PreparedPieces:
     def find(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return each piece's row in ``numbers``, int32 (T,), until the next call.
 
-        Missing pieces are prepared, which may replace other rows, or ``numbers`` and ``scales``.
+        Missing pieces of ``ids`` (T,) are prepared first. They may replace other rows, or the
+        arrays ``numbers`` and ``scales``, so read these after the call.
         """
         distinct, inverse = np.unique(ids, return_inverse=True)
         numbers = distinct.tolist()

@@ -1,9 +1,8 @@
 """Two convolutions over tokens, their sum, and a residual network.
 
-The convolutional model of Yang et al. 2019 (Multilingual Universal Sentence Encoder for Semantic
-Retrieval, section 2), with the weights of its package. A convolution multiplies each token by the
-weights of each place in the window, and sums the products afterwards. So products of the first
-convolution are computed once per piece. Axes: ``R`` rows, ``P`` pieces, ``S`` sentences.
+The convolutional Multilingual Universal Sentence Encoder of Yang et al. 2019, section 2. Products
+of the first convolution, of each token and the weights of each place in the window, are computed
+once per piece, and summed afterwards. Axes: ``R`` rows, ``P`` pieces, ``S`` sentences.
 """
 
 from collections.abc import Callable, Mapping

@@ -85,7 +85,7 @@ class Weights:
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:
-        """Multiply contiguous float32 rows (R, D) by weights, to float32 (R, N)."""
+        """Multiply rows (R, D), each contiguous, by weights, to float32 (R, N)."""
         panels, _, columns = self._panels.shape
         out = np.empty((len(rows), panels * columns), dtype=np.float32)
         _multiply(rows, self._panels, out)

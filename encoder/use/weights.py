@@ -55,8 +55,7 @@ class Weights:
 def load_weights() -> Weights:
     """Load the network's weights, once.
 
-    ValueError says that the file is missing or of another release. ModuleNotFoundError says that
-    the package is not installed.
+    A missing or wrong file raises ValueError, and a missing package ModuleNotFoundError.
     """
     with np.load(io.BytesIO(_read(WEIGHTS)), allow_pickle=False) as arrays:
         parts = [arrays[f"q{number + 1}"] for number in range(PARTS)]
