@@ -36,11 +36,11 @@ _REMEDIES = {
 def run_command(main: Callable[[], int], program: str) -> int:
     """Run ``main``, report errors of the user, and return an exit status.
 
-    Call it in the main thread: it sets signals, streams and garbage collection of the process.
-    After a ValueError, an OSError, an interrupt, SIGTERM, a lack of memory, or a missing module of
-    an extra, it prints one line to stderr that begins with ``program``, and returns 2. After a
-    broken pipe, as when a reader closes stdout, it returns 141. Other exceptions propagate. Without
-    an exception, it returns the status of ``main``.
+    Call it in the main thread: it sets signals, streams, garbage collection and OpenBLAS's threads
+    of the process. After a ValueError, an OSError, an interrupt, SIGTERM, a lack of memory, or a
+    missing module of an extra, it prints one line to stderr that begins with ``program``, and
+    returns 2. After a broken pipe, as when a reader closes stdout, it returns 141. Other exceptions
+    propagate. Without an exception, it returns the status of ``main``.
 
     Raises:
         ModuleNotFoundError: A module is missing that no extra installs.
@@ -140,7 +140,7 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Return distinct parts between commas, maybe empty ones, in order."""
+    """Return distinct parts between commas, maybe empty or padded, in order."""
     return tuple(dict.fromkeys(text.split(",")))
 
 

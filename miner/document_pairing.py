@@ -2,9 +2,8 @@
 
 As in the document alignment of WMT 2016 (Buck & Koehn 2016), vectors of documents and their names
 select candidate pairs, which sentence vectors then score. Names of translated pages often differ
-only in the language, as in ``/de/start.html`` and ``/en/start.html`` (Resnik & Smith 2003, "The Web
-as a Parallel Corpus"). Products of vectors are summed exactly (``miner.knn.core.rescore``). Axes:
-``P`` source and ``Q`` target documents, ``E`` candidate pairs, ``D`` dimensions.
+only in the language, as in ``/de/start.html`` (Resnik & Smith 2003, "The Web as a Parallel
+Corpus"). Axes: ``P`` source and ``Q`` target documents, ``D`` dimensions.
 """
 
 import itertools
@@ -132,7 +131,7 @@ def pair_documents(
     """Pair documents one to one by the vectors of their sentences.
 
     A pair's score, from -0.5 to 1, is the mean of its ``document_vectors``' cosine and
-    ``mutual_share``. Pairs with scores from ``threshold`` are chosen greedily, best first.
+    ``mutual_share``. Pairs with scores from ``threshold`` (0.35) are chosen greedily, best first.
     ``source`` and ``target`` have an array (sentences, D) per document, finite and of any scale.
     Each document is compared with its ``candidates`` (default: 20) nearest of the other side.
 

@@ -215,10 +215,10 @@ FILTERS: dict[str, Callable[[Suspects], Mask]] = {
 
 
 def check_filter_languages(names: Sequence[str], languages: Sequence[str | None]) -> None:
-    """Check that the filter ``language``, if named, supports both languages.
+    """Check that filter ``language``, if in ``names``, knows both languages.
 
     Raises:
-        ValueError: A language is None, or the identifier does not support it.
+        ValueError: A language is None or not supported. Sets in ``names``, as ``web``, are ignored.
     """
     if "language" not in names:
         return

@@ -5,10 +5,9 @@ instructions need an unsigned factor, so a number that makes the codes of column
 to these. AMX multiplies tiles: registers of 16 rows with 64 bytes each, which a thread configures
 first. The system must grant their use to the process.
 
-AVX2 multiplies bytes, but sums adjacent products in 16 bits, and adding several such sums before
-they are widened is fastest. In a search, the sums of four steps fit if column codes are at most 79,
-so 1 to 159 after raising, and the eight row codes whose products are added have positive ones that
-sum to at most 206, and negative ones that sum to at least -206. Other codes are int16 there. If
+AVX2 multiplies bytes, but sums adjacent products in 16 bits, and adding four such sums before they
+are widened is fastest. They fit if column codes are at most 79, so 1 to 159 after raising, and row
+codes are as ``InstructionSet`` requires for ``limited``. Other codes are int16 there. If
 ``ADIT_INT8`` is set, but not to ``none`` or a set of this CPU, the import raises ValueError.
 """
 

@@ -21,8 +21,7 @@ SAMPLED = 200  # sentences
 FEW = 20  # sentences; single ones may be too short to be recognised
 MIN_SHARE = 0.5  # of the sample, for a corpus's language
 
-# ISO 639-1 codes, their equivalents in ISO 639-2 and 639-3, and languages of LASER's encoders or of
-# Tatoeba. "run" (rn) is not among them, because folders have this name.
+# They are described in ``is_code``. "run" (rn) is not among them, because folders have this name.
 CODES = frozenset((files("miner") / "assets" / "language-codes.txt").read_text("ascii").split())
 _CODE = re.compile(r"([a-z]{2,3})([-_][a-z0-9]{2,8})*", re.IGNORECASE)
 

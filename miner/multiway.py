@@ -15,7 +15,7 @@ class Clusters:
     """C clusters of sentences, with at most one sentence per language.
 
     ``members`` (C, L) are sentences of each of L languages, numbered through all, or -1. ``last``
-    (C,) has the position of the last pair that merged two into it. ``links`` (C,) counts its pairs.
+    (C,) is the position of the last pair merging two into it. ``links`` (C,) counts all its pairs.
     """
 
     members: IntArray

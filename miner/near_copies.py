@@ -1,8 +1,8 @@
 """Find near-copies among pairs by MinHash and locality-sensitive hashing.
 
-A pair counts as the set of character 4-grams of both its texts. MinHash (Broder 1997) estimates the
-Jaccard similarity of two sets from signatures of ``HASHES`` numbers. Two pairs are compared if they
-agree in one of 16 bands of 4 numbers, as 99.98% do that are 80% similar.
+A pair counts as the set of character 4-grams of both its texts, each with its side. MinHash (Broder
+1997) estimates the Jaccard similarity of two sets from signatures of ``HASHES`` numbers. Two pairs
+are compared if they agree in one of 16 bands of 4 numbers, as 99.98% do that are 80% similar.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
 """Select pairs at any size, by ranges of scores.
 
-The result is that of ``miner.selection.select``. Retrieval needs only the best pairs of each
-neighbour list. They are computed from blocks of lists, and sorted on disk. Whether a pair is
-selected depends on better pairs only by the sentences that these have used. So pairs are selected
-range by range, best first: memory contains two ranges, and a byte per row of both sides. Axes:
-``K`` neighbours, ``Q`` rows of a part of a side, ``P`` pairs.
+The result is that of ``miner.selection.select``. The best pairs of each neighbour list are computed
+from blocks of lists, sorted on disk, and selected range by range, best first. Memory contains two
+ranges, and a byte per row. Axes: ``K`` neighbours, ``Q`` rows of a part of a side, ``P`` pairs.
 """
 
 import itertools

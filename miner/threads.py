@@ -1,8 +1,7 @@
 """Count threads, and run functions in threads.
 
-The number of threads that a library computes a product with belongs to the process, which may
-compute other things. Only the numbers that OpenMP and MKL keep per thread are set here, in threads
-that end with the work. OpenBLAS has one number for all, which commands set (``miner.commandline``).
+Of libraries, only the numbers that OpenMP and MKL keep per thread are set here, in threads that end
+with the work. OpenBLAS has one number for all, which commands set (``miner.commandline``).
 """
 
 import ctypes
@@ -84,10 +83,10 @@ def run_in_threads(
 ) -> None:
     """Call ``work`` on each item, in any order, in ``count`` threads.
 
-    ``count`` defaults to ``thread_count``. A single thread is the caller's own. Items are drawn one
-    at a time. Threads see the caller's context variables, such as a run's cache folder. In several
-    threads, products of OpenMP and MKL use one thread each. The first error of ``work`` or
-    ``items`` is raised. Calls that have begun finish first, and no others begin.
+    ``count`` defaults to ``thread_count``. A single thread is the caller's own. Items are drawn in
+    these threads, one at a time. Threads see the caller's context variables, such as a run's cache
+    folder. In several threads, products of OpenMP and MKL use one thread each. The first error of
+    ``work`` or ``items`` is raised. Calls that have begun finish first, and no others begin.
     """
     count = thread_count() if count is None else count
     if count == 1:

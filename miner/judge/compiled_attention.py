@@ -259,7 +259,7 @@ def attend_across(
     """Compare each word with the words of its pair's other side.
 
     Args:
-        vectors: Whole numbers of the different words, float32 (U, D).
+        vectors: Whole numbers of the different words, int8 (U, D).
         ids: The rows of ``vectors`` of all words, int64 (N,).
         queries: Whole numbers of all words, float32 (N, H).
         keys: Whole numbers to multiply by the other side's queries, float32 (N, H).

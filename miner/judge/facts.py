@@ -1,11 +1,10 @@
 """Facts that one side of a pair states and the other does not.
 
-A linear model predicts from each word which of some frequent English words, the meanings, are in a
-translation of its sentence. ``benchmarks/judge_facts.py`` trains it on parallel text in many
-languages, so no language needs a list. The level of a meaning in a sentence is its log odds: the
-greatest of all words and of all two neighbouring words together. Meanings that exclude each other,
-such as the days of the week, are senses of a group. A group of one sense is a negation. All levels
-are whole numbers, so that they are the same on every CPU.
+A model predicts from each word which of some frequent English words, the meanings, are in a
+translation of its sentence (``benchmarks/judge_facts.py``). The level of a meaning in a sentence is
+its log odds: the greatest of all words and of all two neighbouring words together. Meanings that
+exclude each other, such as the days of the week, are senses of a group. A group of one sense is a
+negation. All levels are whole numbers, so that they are the same on every CPU.
 
 Axes: ``P`` pairs, ``U`` different words, ``D`` dimensions, ``H`` hidden units, ``M`` meanings,
 ``L`` members of groups, ``S`` senses, ``G`` groups.
@@ -86,7 +85,7 @@ class Facts:
 def load_facts(path: Path = BUNDLED) -> Facts:
     """Load a model of meanings from a safetensors file, once per path.
 
-    A missing file raises FileNotFoundError, a damaged one SafetensorError, another model KeyError.
+    Raises FileNotFoundError, SafetensorError if it is damaged, KeyError or TypeError if no model.
     """
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}
@@ -141,7 +140,7 @@ def rounded(
     """Round values (N, K) times ``steps``, one or (K,), to whole numbers.
 
     ``values`` are float32, or int32 below 2**24 in size. The result, (N, K), is of the type
-    ``kind``, int8, int16 or float32, and clipped to -``most`` to ``most``.
+    ``kind``, int8, int16 or float32, and clipped to -``most`` to ``most``, below 2**22.
     """
     from miner.judge.compiled import round_to_whole  # loads Numba
 
@@ -152,7 +151,7 @@ def rounded(
 
 
 def whole_vectors(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Round vectors times 400 to whole numbers from -127 to 127."""
+    """Round vectors times 400 to whole numbers, clipped to -127 to 127."""
     return rounded(vectors, np.float32(PARTS), MAX_BYTE, np.int8)
 
 

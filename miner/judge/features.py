@@ -200,10 +200,10 @@ class RunStatistics:
         makers: Sequence[WordEmbedder] = (),
         is_given: bool = False,
     ) -> "RunStatistics":
-        """Compute the statistics of the first 1,000 pairs, the best by margin.
+        """Compute the statistics of the first 1,000 pairs, not of others.
 
-        ``spacing`` is from ``mean_spacing``, and ``makers`` are the word encoders of both sides.
-        Without pairs, ratios are 1. ``language`` is 0 if it is unknown for all pairs.
+        Pass mined pairs best margin first. ``spacing`` is from ``mean_spacing``, and ``makers`` are
+        both sides' word encoders. Without pairs, ratios are 1. ``language`` is 0 if never known.
         """
         both = texts.weights[:STATISTICS_PAIRS], texts.marks[:STATISTICS_PAIRS, :, 0] + 1.0
         weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)

@@ -65,7 +65,7 @@ class Judge:
         value: Score of a leaf in units of 1 / ``LEAF``; of another node, its mean in training.
         roots: First node of each tree, (T,).
         peaks: Place, rise, fall of the reference peaks of wrong and correct pairs, (2, 3).
-        learned: The features that the trees compare, ``FEATURES`` or ``SEEN``.
+        learned: The tuple of features that the trees compare, ``FEATURES`` or ``SEEN``.
     """
 
     feature: NDArray[np.int32]
@@ -103,8 +103,8 @@ class Judge:
     ) -> Probabilities:
         """Compute the function from a run's scores to probabilities.
 
-        ``blocks`` are scores of all pairs, and ``known`` (N,) of ``leave_one_out_pairs``, maybe
-        none. For given pairs, ``blocks`` decide only the share, and ``known`` is ignored.
+        ``blocks`` are arrays of all pairs' scores, and ``known`` (N,) scores of leave-one-out
+        pairs, maybe none. If ``is_given``, ``blocks`` decide only the share, ``known`` nothing.
         """
         if not self.is_given:
             return Probabilities.fit(self.reference_peaks, blocks, known)
@@ -203,5 +203,8 @@ def load_judge(path: Path = BUNDLED) -> Judge:
 
 
 def bundled_judge(*, is_given: bool) -> Judge:
-    """Load the bundled judge of given, else mined pairs, by ``load_judge``."""
+    """Load the bundled judge of given pairs, or else that of mined pairs.
+
+    Errors are as in ``load_judge``.
+    """
     return load_judge(GIVEN if is_given else BUNDLED)

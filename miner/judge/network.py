@@ -1,11 +1,10 @@
 """A network that compares the words of both sides of a pair.
 
-It sees the vectors of the words of both sides. A convolution and self-attention put each word into
-its context. Then it attends to the words of the other side, and is compared with them (Parikh et
-al. 2016, "A Decomposable Attention Model"). It learned from parallel text with changed words, see
-``benchmarks/judge_network.py``. All products of matrices are of whole numbers below 2^24 and exact,
-so they are the same on every CPU. Axes: ``P`` pairs, ``N`` words of all their sentences, ``U``
-different words, ``D`` dimensions, ``H`` hidden units.
+A convolution and self-attention put the vector of each word into its context. Then it attends to
+the words of the other side, and is compared with them (Parikh et al. 2016, "A Decomposable
+Attention Model"). ``benchmarks/judge_network.py`` trains it. All products of matrices are of whole
+numbers below 2^24 and exact, so they are the same on every CPU. Axes: ``P`` pairs, ``N`` words of
+all their sentences, ``U`` different words, ``D`` dimensions, ``H`` hidden units.
 """
 
 import json
@@ -43,7 +42,7 @@ WordFlags: TypeAlias = list[tuple[str, bool]]  # words, and whether they lack a 
 class Layer:
     """A linear layer, called with (N, K) inputs for (N, L) float32 outputs.
 
-    Inputs are rounded to whole numbers of ``steps`` (K,) per unit, and multiplied by ``weight``
+    Inputs times ``steps`` (K,) are rounded, clipped to -127 to 127, and multiplied by ``weight``
     (K, L). Products are multiplied by ``scale`` (L,), and ``bias`` (L,) is added.
     """
 
@@ -217,7 +216,7 @@ def _units(values: Matrix) -> Matrix:
 def load_network(path: Path = BUNDLED) -> Network:
     """Load a comparison network from a safetensors file, once per path.
 
-    A missing file raises FileNotFoundError, a damaged one SafetensorError, another model KeyError.
+    Raises FileNotFoundError, SafetensorError if it is damaged, KeyError or TypeError if no model.
     """
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}

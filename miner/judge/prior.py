@@ -1,14 +1,13 @@
 """Probabilities from the judge's scores, fitted to each run.
 
 The judge's score of a pair is the log of how much likelier its features are in a correct pair than
-in a wrong one. The probability also depends on the share of correct pairs. Corpora differ in how
-similar the sides of wrong pairs are, and in how well words match in correct ones. So the scores of
-a run are fitted by two distributions, of wrong and of correct pairs, each a peak with exponential
-sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski 2001). From 2
-units above their peak, wrong pairs decay at a separate rate: the mean excess over a threshold
-(Pickands 1975). From there to the peak of the correct pairs, the log odds of a pair are linear in
-its score. Peaks, rates and shares are estimated by expectation maximisation from all scores of the
-run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
+in a wrong one. The probability also depends on the share of correct pairs, and corpora differ. So
+the scores of a run are fitted by two distributions, of wrong and of correct pairs, each a peak with
+exponential sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski
+2001). From 2 units above their peak, wrong pairs decay at a separate rate: the mean excess over a
+threshold (Pickands 1975). From there to the peak of the correct pairs, the log odds of a pair are
+linear in its score. Peaks, rates and shares are estimated by expectation maximisation from all
+scores of the run, from leave-one-out pairs, and from prior pairs, which decide in small runs.
 
 A leave-one-out pair is the best pair of a sentence after its probable translation is removed. It is
 wrong, and was found like other wrong pairs, on the same subject and among the same near-copies.
@@ -208,9 +207,9 @@ def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -
     """Count the pairs that a rule keeps, which are the first pairs.
 
     ``scores``, (P,), are descending, and ``wrong``, (P,), ascending probabilities of being wrong.
-    The rule ``fdr`` keeps the most pairs with a mean of ``wrong`` up to ``limit``, and keeps pairs
-    with equal scores together. ``threshold`` keeps scores above ``limit``, ``probability`` keeps
-    pairs that are correct with at least this probability, and ``all`` ignores it.
+    The rule ``fdr``, like any unknown one, keeps the most pairs with a mean of ``wrong`` up to
+    ``limit``, those with equal scores together. ``threshold`` keeps scores above ``limit``,
+    ``probability`` pairs correct with at least this probability, and ``all`` ignores it.
     """
     if rule == "all":
         return len(scores)
