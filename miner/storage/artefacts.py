@@ -222,7 +222,7 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
     """Yield a function that appends arrays to a new ``.npy`` file.
 
     Call it at least once, with arrays (n, ...) of the same dtype and shape after the first axis. An
-    existing file is replaced. The file is complete after the ``with`` block.
+    existing file is emptied first. The new one is complete only after the ``with`` block.
     """
     import numpy as np
 

@@ -120,7 +120,7 @@ def check_folder(path: AnyPath) -> None:
     """Check that files could be written in a folder that may not exist yet.
 
     Raises:
-        OutputError: Files could not be written, or a local path or a parent of it is a file.
+        OutputError: A local path or a parent of it is a file, or as in ``check_writable``.
     """
     if isinstance(path, RemotePath):
         check_writable(path / TEMPORARY)

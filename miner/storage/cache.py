@@ -95,9 +95,9 @@ def store(local: Path, digest: str) -> None:
 def fetch(remote: RemotePath, digest: str) -> Path | None:
     """Return the path of a remote file's copy in the cache, or None.
 
-    ``digest`` is the SHA-256 in hexadecimal. A copy in the cache is returned without a request. The
-    result is None if the remote file has another SHA-256. A missing file raises FileNotFoundError,
-    an unreadable one PlaceError, and a full or unusable cache OSError.
+    ``digest`` is the SHA-256 in hexadecimal. A copy in the cache is returned unchecked, without a
+    request. The result is None if the remote file has another SHA-256. A missing file raises
+    FileNotFoundError, an unreadable one PlaceError, and a full or unusable cache OSError.
     """
     path = cache_folder() / digest
     if _is_cached(path):

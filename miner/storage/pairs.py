@@ -91,7 +91,8 @@ def write_pairs(
         batches: Arrow tables or record batches of pairs. Their division does not change the bytes.
         origin: Languages, encoder and signature, which some formats store.
         schema: The columns to write, which all batches have. Default: ``pairs_schema(**kinds)``.
-        stream: Open binary file to write to, uncompressed, instead of one file at a checked path.
+        stream: Open binary file to write to, uncompressed, instead of the file at ``path``, whose
+            format must have only one. Languages that it needs are then not checked.
         kinds: Arguments of ``pairs_schema``.
     """
     from miner.storage.writers import formats

@@ -1,8 +1,4 @@
-"""Recognition of files by their first lines.
-
-Readers of sentences and of pairs share it. A false alarm costs more than a miss, so the rules of
-``check_lines`` are strict. If the user passes ``--input-format``, files are not checked.
-"""
+"""Recognition of files of sentences and of pairs by their first lines."""
 
 import csv
 import json
@@ -24,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 SAMPLED_LINES = 200
 MAX_LINE_CHARACTERS = 2000  # the rest of a line is ignored
-MIN_FITTING = 0.8  # share of lines that fit the format
+MIN_FITTING = 0.8  # share of fitting lines; a false alarm costs more than a miss
 MIN_LINES = 3  # lines of a table
 MIN_NUMBERED = 5  # numbered lines
 MIN_LENGTH_RATIO = 0.4  # of a column of text to the last column, which is about as long

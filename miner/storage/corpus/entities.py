@@ -53,7 +53,7 @@ def escaped_levels(texts: Sequence[str]) -> int:
 
 
 def example(texts: Sequence[str]) -> str:
-    """Return the first entity that is evidence of escaping, or a constant."""
+    """Return the first entity that is evidence of escaping, or a typical one."""
     matches = (match for text in texts for match in _ENTITY.finditer(text))
     return next((match[0] for match in matches if _is_evidence(match)), "&amp;#39;")
 

@@ -43,9 +43,9 @@ def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
 
     A file is a pair of its path below ``folder`` and its place. Other paths are of entries that
     fail ``may_hold_corpus``, of links to a folder that contains them, and of broken links and
-    devices. A folder's path ends in ``/``. Each folder is in the order of code points. Without
-    permission to list a folder or to see its files, CorpusError is raised. If a local ``folder`` is
-    missing or a file, or a remote one cannot be listed, OSError is raised.
+    devices. A folder's path ends in ``/``. Each folder is in the order of code points. A missing
+    remote one is empty. Without permission to list a folder or to see its files, CorpusError is
+    raised. A local ``folder`` that is missing or a file, or a remote error, raises OSError.
     """
     files: list[NamedPlace] = []
     others: list[str] = []
@@ -100,9 +100,9 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]
     """Return pairs of name and place of the files of the corpus at ``path``.
 
     A path that is not a folder is returned unchecked. Files at any depth in a folder, named by
-    their paths below it, are sorted by the id of the first record, shorter ids first, then by name.
-    Files without a readable one are last. A folder without a file of a corpus raises CorpusError.
-    Errors of ``folder_files``, and of ``open_corpus`` except for CorpusError, are raised.
+    their paths below it, are sorted by the id of the first record (1 without an id), shorter ids
+    first, then by name. Files that cannot be opened as a corpus are last. A folder without a file
+    of a corpus raises CorpusError. Other errors of ``folder_files`` and ``open_corpus`` are raised.
     """
     if not path.is_dir():
         return [(path.name, path)]
@@ -250,8 +250,8 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
 
     The corpus is Parquet or else JSON lines, with a field ``language``. ``TAG.jsonl`` gets the
     fields ``text``, ``id`` (by default the record's number in the corpus, from 1) and ``doc``. The
-    result has counts by BCP 47 tag. Records without a known language are skipped, and counted under
-    "". Unreachable remote corpora and failed writes raise OSError.
+    result has counts by BCP 47 tag. Other records and lines, even blank ones, are skipped, and
+    counted under "". Unreachable remote corpora and failed writes raise OSError.
 
     Raises:
         CorpusError: No record has a known language, or the corpus cannot be read.

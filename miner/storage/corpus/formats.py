@@ -55,7 +55,7 @@ def line_parser(
 ) -> LineParser:
     """Return the parser of a text format for a file.
 
-    It turns lines into ``Columns``, and adds malformed positions, not of blank lines, to a dict.
+    It turns lines (one or more) into ``Columns``, and adds malformed, filled positions to a dict.
     ``check_lines`` raises CorpusError, as does a first filled ``tsv`` line without 2 or 3 columns.
 
     Args:

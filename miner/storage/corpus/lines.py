@@ -1,7 +1,6 @@
 r"""Splitting of files into lines, decoding, and rejection of other data.
 
-A line ends at ``b"\n"`` only. Python's text mode and ``str.splitlines`` also end one at ``\r``,
-U+0085, U+2028 and others, so that later row numbers would differ from other tools' numbers.
+A line ends at ``b"\n"`` only, as in most tools, and not at ``\r`` or U+2028.
 """
 
 import codecs

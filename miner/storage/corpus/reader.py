@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class CorpusSize(NamedTuple):
     """The numbers of records, rejected ones included, and of bytes.
 
-    ``text`` counts decompressed bytes of a text, of Parquet's columns, or of documents' sentences.
+    ``text`` counts decompressed bytes of text files, Parquet's columns, or documents' sentences.
     """
 
     rows: int
@@ -168,7 +168,7 @@ def parquet_file(
 
 
 def record_columns(path: AnyPath, schema: pa.Schema) -> list[str]:
-    """Return which of ``id``, ``doc`` and ``text`` a schema has, in order.
+    """Return which of ``id``, ``doc``, ``text`` a schema has, in this order.
 
     ``text`` has strings, ``id`` and ``doc`` strings, integers or only nulls. Errors name ``path``.
 
@@ -238,8 +238,8 @@ def _strings(column: pa.Array, rejected: dict[int, Rejection]) -> list[str]:
 def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     """Return the pairs of a source and a target document, each once, in order.
 
-    A line has the ids of both and an optional number, separated by tabs. Blank lines are ignored.
-    Errors of ``read_lines`` are raised.
+    A line has the ids of both, which are not stripped, and an optional number, separated by tabs.
+    Blank lines are ignored. Errors of ``read_lines`` are raised.
 
     Raises:
         CorpusError: The list has no pairs, or a line is something else.

@@ -74,7 +74,7 @@ class Records:
         Args:
             first_row: The row of position 0 in the corpus.
             columns: Ids, documents and texts, one per record.
-            rejected: Reasons by position, to which results of ``rejection_of`` are added in place.
+            rejected: Reasons by position, completed in place by results of ``rejection_of``.
             raw: Returns the file's bytes at a position, for ``rejected_texts``. Bytes that are not
                 UTF-8 are written as ``\xff``.
         """

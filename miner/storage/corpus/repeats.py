@@ -125,7 +125,7 @@ def find_repeats(
     Args:
         batches: Batches of all records in order. Rejected ones are ignored.
         folder: For temporary files. If it does not exist or is full, OSError is raised.
-        within_documents: Compare only texts of the same document.
+        within_documents: Compare only texts of the same document. All unknown ones count as one.
         key: Returns the form in which texts are compared.
         block: How many records are sorted in memory at a time.
     """

@@ -1,7 +1,4 @@
-"""Cleaning of documents before they are split into sentences.
-
-A cleaned text keeps the offsets of its characters in the document, which ids of sentences contain.
-"""
+"""Cleaning of documents before they are split into sentences."""
 
 import re
 import unicodedata

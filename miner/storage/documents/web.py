@@ -90,7 +90,7 @@ def _read_archive(path: AnyPath) -> Iterator[AnyDocument]:
 def read_page(
     name: str, html: bytes, content_type: str = "", codings: Sequence[str] = ()
 ) -> Document:
-    """Return the document of a page, without menus and listings.
+    """Return the document of a page, without menus and code listings.
 
     It is broken if longer than ``MAX_BYTES``, blank, or its codings cannot be undone. A ``name``
     that is an address helps to guess the encoding. ``content_type`` is the HTTP header. Codings of

@@ -44,7 +44,7 @@ class PairFile:
 
     Attributes:
         layout: The format and the columns or fields, for people.
-        read: Iterates over lines or records after the header, or raises CorpusError or PlaceError.
+        read: Yields all lines or records after the header, or raises CorpusError or PlaceError.
         languages: BCP 47 tags of source and target, None if the file does not name them.
         header: The line that names the columns, or None.
         has_lines: Whether each pair is a line of cells, which is in ``raw``.

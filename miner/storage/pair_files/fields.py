@@ -21,7 +21,8 @@ SIDE_NAMES = (
 def named_sides(names: Sequence[str]) -> tuple[int, int] | None:
     """Find the positions of source and target among columns' names, or None.
 
-    They are the first pair of ``SIDE_NAMES``, in any case, or else the only two language codes.
+    They are the first pair of ``SIDE_NAMES``, in upper or lower case, or else the only two language
+    codes, in their order.
     """
     lowered = [name.strip().lower().lstrip("#") for name in names]
     for source, target in SIDE_NAMES:

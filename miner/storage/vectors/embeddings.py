@@ -57,7 +57,6 @@ class RemoteVectors:
         return cls(path, dtype, shape, start)
 
     def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the vectors at ascending rows (n,), as (n, D)."""
         count, dim = len(rows), self.shape[1]
         if count == 0:
             return np.empty((0, dim), dtype=self.dtype)
