@@ -76,8 +76,9 @@ class RunContext:
     def encoder(self, language: str | None = None) -> Encoder:
         """Return this part's encoder of a language, loaded at first use.
 
-        ``language`` is a code, None if unknown. ValueError says that the encoder is unknown or
-        damaged, or lacks the language or precision, ModuleNotFoundError that it needs a package.
+        ``language`` is a code, or None if unknown. ValueError says that the encoder is unknown or
+        damaged, lacks the language, or cannot run in the run's precision. ModuleNotFoundError says
+        that its package is not installed.
         """
         return self._encoders.get(self.job.whole, self.options.encoder, language)
 

@@ -16,7 +16,7 @@ CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def parse_size(text: str) -> int:
-    """Parse a size such as ``6G`` or ``1.5GiB`` into bytes, by powers of 1024.
+    """Parse a size such as 6G, 1.5 GiB or 800 into bytes, by powers of 1024.
 
     Raises:
         ValueError: The text is not a size, or below one byte.

@@ -93,11 +93,9 @@ class LogLines(Meter):
 class Monitor:
     """The progress of one run, from the moment when the monitor is made.
 
-    ``meter`` makes the meters of stages from name, total (None if unknown) and unit.
-
-    Attributes:
-        seconds: Sums of ``note`` by stage, of all processes; ``started`` adds the stage ``start``.
-        peak_bytes: Largest memory in bytes of a worker process, set by the run; 0 without workers.
+    ``meter`` makes the meters of stages from name, total (None if unknown) and unit. ``seconds``
+    has the sums of ``note`` by stage, of all processes, and the stage ``start`` of ``started``.
+    ``peak_bytes`` is the largest memory of a worker process, set by the run, 0 without workers.
     """
 
     def __init__(self, meter: Callable[[str, int | None, str], Meter] = LogLines) -> None:
@@ -136,7 +134,7 @@ class Monitor:
 
 
 def log_to_stderr(level: int) -> None:
-    """Log our messages from ``level`` on, to stderr or existing handlers."""
+    """Log ``PACKAGES`` from ``level`` on, to stderr or existing handlers."""
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for package in PACKAGES:
         logging.getLogger(package).setLevel(level)

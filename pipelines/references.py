@@ -90,10 +90,9 @@ class Shard:
 class EmbeddedShard:
     """The vectors of a shard's sentences, where ``len`` counts the vectors.
 
-    Attributes:
-        shard: The shard; its sentences may include some without a vector.
-        vectors: The artefact, with the rows and all dimensions of vectors in their stored type.
-        columns: Ranges of dimensions to use, each with a weight; empty for all dimensions.
+    Some sentences of ``shard`` may have none. ``vectors`` is the artefact, with the rows and all
+    dimensions of vectors in their stored type. ``columns`` are ranges of dimensions to use, each
+    with a weight, empty for all dimensions.
     """
 
     shard: Shard
@@ -140,7 +139,7 @@ class EmbeddedShard:
         """Read P vectors, (P, ``dim``), multiplied by the columns' weights.
 
         ``rows`` are their positions in the shard, in any order, or a slice. Vectors are float32 if
-        there are ``columns``, otherwise as stored. They are not scaled to length 1.
+        there are ``columns``, else as stored, a slice read-only. They are not scaled to length 1.
         """
         return take_columns(take_rows(self.stored(), rows), self.columns)
 
@@ -152,7 +151,7 @@ class EmbeddedShard:
 class SideVectors:
     """The vectors of a side's ``shards``, which are one or more, in order.
 
-    Positions count through all shards. ``starts`` has each shard's first position, then the total.
+    Positions count through all shards. ``starts`` lists each shard's first one, then the total.
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
@@ -224,10 +223,9 @@ class SearchableShard(ShardReference):
 class SearchTile:
     """A group of source shards and a group of target shards to compare.
 
-    Attributes:
-        part: Number of the tile and of all tiles for progress, such as ``2/6``, or empty.
-        cells: Range of cells to compare in a cell join of whole sides, None for other searches.
-        floors: Artefacts with lower bounds of rows' k-th cosines, from the join of nearest cells.
+    ``part`` has the numbers of the tile and of all tiles, such as ``2/6``, or is empty. ``cells``
+    are those to compare in a cell join of whole sides, None for other searches. ``floors`` are
+    artefacts with lower bounds of rows' k-th cosines, from ``join_nearest``.
     """
 
     sources: Sequence[SearchableShard]
@@ -383,10 +381,8 @@ class ChosenPairs:
 class PairBatch:
     """A batch of pairs to be scored, number ``index``, from 0, of ``total``.
 
-    Attributes:
-        rows: Range of the pairs in ``chosen.pairs``.
-        usual: The artefact of run statistics, None if the pairs are not scored.
-        scores: The artefact of scored pairs, None before they are scored.
+    ``rows`` are the pairs' positions in ``chosen.pairs``. ``usual`` is the artefact of run
+    statistics, None if no judge scores pairs. ``scores`` is that of scored pairs, None before that.
     """
 
     index: int

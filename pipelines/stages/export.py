@@ -37,7 +37,8 @@ PAIR_BYTES = 200  # bytes of a pair without its texts
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write ``options.outputs``, and return ``chosen``.
 
-    Call ``write_summary`` before. Errors are OSError, and of ``read_summary``, ``word_encoders``.
+    Call ``keep_pairs``, whose result is ``chosen``, and ``write_summary`` before. Errors are
+    OSError, and of ``read_summary``, ``word_encoders`` and ``write_pairs``.
     """
     options = run.options
     _export(run, chosen, PAIRS, "export", options.output)
@@ -192,7 +193,8 @@ def _number_batches(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[p
 def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
     """Return the texts at ``rows`` (P,) of a side, in their order.
 
-    ``shards``, in order, must have all ``rows``. Others, as of duplicates, give wrong texts.
+    ``shards``, in order, must have all ``rows``, which are first rows of unique sentences. Other
+    rows, such as duplicates, give wrong texts, often without an error.
     """
     if not len(rows):
         return []

@@ -90,7 +90,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
 def rows_of_lines(side: Sequence[ShardNeighbours]) -> IntArray:
     """Return the row of the sentence in each line of a side, int64 (lines,).
 
-    For a duplicate, it is the row of the first equal sentence. It is -1 if the line has no vector.
+    It is the first equal sentence's for a duplicate, -1 without a vector. ``side`` has all shards.
     """
     corpus = side[0].shard.corpus
     firsts = np.full(corpus.facts["read"], NO_SENTENCE, dtype=np.int64)

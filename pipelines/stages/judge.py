@@ -99,7 +99,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     """Divide the chosen pairs into batches, and save the run statistics.
 
     These normalise features, and are of the best pairs by margin whose texts differ. Without pairs
-    or the judge's scores, the result is one empty batch.
+    or the judge's scores, the result is one empty batch. Errors of ``word_encoders`` are raised.
     """
     if not run.options.scores_by_words:
         return [PairBatch(chosen=chosen, index=0, total=1, rows=range(0), usual=None)]
@@ -142,8 +142,8 @@ def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
 def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     """Score a batch of pairs by the judge, and return it with ``scores``.
 
-    Pairs are sorted by ascending score, still without probabilities. Pairs with the same text on
-    both sides are in a separate file. A batch without run statistics is returned unchanged.
+    Pairs are by ascending score, their probability for now. A separate file has pairs with the same
+    text on both sides. A batch without statistics is unchanged. Errors are as in ``cut_pairs``.
     """
     if batch.usual is None:
         return batch
@@ -224,10 +224,10 @@ def read_words(
 def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
     """Compute the probability of each pair, and save all pairs, best first.
 
-    Probabilities come from pairs whose sides differ, and from leave-one-out pairs
-    (``miner.judge.prior``). Identical pairs are in a separate file unless
-    ``options.keep_identical``. Without the judge's scores, the chosen pairs are returned.
-    ValueError says that a batch is missing or repeated.
+    Probabilities come from pairs whose sides differ and, in mining without alignment in order, from
+    leave-one-out pairs (``miner.judge.prior``). Pairs with identical sides are in a separate file
+    unless ``options.keep_identical``. Without the judge's scores, the chosen pairs are returned.
+    ValueError says that a batch is missing or repeated. Errors of ``word_encoders`` are raised.
     """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
@@ -356,7 +356,7 @@ def _neighbourhood_means(
 
 
 def locate_rows(ids: IntArray, rows: IntArray) -> tuple[Mask, IntArray]:
-    """Mask ``rows`` in ascending ``ids``, and return positions of these."""
+    """Mask the ``rows`` in ascending ``ids``, and find their positions in it."""
     positions = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
     mask = ids[positions] == rows if len(ids) else np.zeros(rows.shape, dtype=np.bool_)
     return mask, positions[mask]

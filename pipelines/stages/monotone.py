@@ -59,9 +59,10 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
-    """Align a batch of documents, and save beads with sentences of both sides.
+    """Align a batch of documents, and save beads that have both sides.
 
-    The batch with ``beads`` is returned. Errors are of ``cut_documents``, ``RunContext.encoder``.
+    Document pairs that lack a document are skipped. The batch with ``beads`` is returned. Errors
+    are of ``cut_documents`` and ``RunContext.encoder``.
     """
     sides = [[part.embedded for part in batch.shards if part.shard.side == side] for side in SIDES]
     pairs = one_to_one_pairs(run)

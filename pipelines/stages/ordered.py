@@ -141,7 +141,8 @@ class RatedLine(NamedTuple):
 def ordered_lines(pairs: PairFile, ordered: Artefact) -> Iterator[RatedLine]:
     """Yield the lines of a file of pairs, with the ratings that were saved.
 
-    ``ordered`` is from ``order_lines``. Different numbers of lines raise ValueError, at the end.
+    ``ordered`` is the artefact that ``order_lines`` saved. Different numbers of lines raise
+    ValueError, at the end. Errors of ``PairFile.read`` are raised.
     """
     columns = (
         load_array(ordered.file(name), mmap_mode="r") for name in (SCORES, PROBABILITIES, REASONS)
@@ -156,8 +157,8 @@ def write_lines(
 ) -> None:
     """Write lines with their score, probability and reason to an open file.
 
-    Tabs separate cells, NaN is empty. A ``header``, if not None, gets the new names. A pair that is
-    not a line of its file is written as both texts. ``add_texts`` appends both texts to every line.
+    Tabs separate cells. Numbers have 6 digits, or none if NaN. A ``header`` gets the new names. A
+    pair that is not a line of its file is written as both texts. ``add_texts`` adds both to each.
     """
     if header is not None:
         _write_cells(file, header, *COLUMNS, *(SIDES if add_texts else ()))

@@ -20,8 +20,8 @@ from pipelines.stages.reading.documents import rows_by_document
 class ShardedDocuments:
     """The documents of a side in shards, in the order of first sentences.
 
-    A document may span several shards. The argument ``sums`` has the artefacts that
-    ``sum_documents`` saved, one per shard in order.
+    Each has a vector or more, and may span several shards. The argument ``sums`` has the artefacts
+    that ``sum_documents`` saved, one per shard in order.
 
     Attributes:
         names: Name of each of the d documents.

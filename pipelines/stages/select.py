@@ -48,7 +48,7 @@ def range_pairs(options: MiningOptions) -> int:
 def write_sorted(draft: Draft, parts: Iterable[Pairs], options: MiningOptions) -> int:
     """Write all pairs above the margin threshold to a draft, best first.
 
-    The file is ``PAIRS``. The number of written pairs is returned.
+    The file is ``pairs.parquet``. The number of written pairs is returned.
     """
     with draft.scratch() as scratch:
         files = [

@@ -21,8 +21,8 @@ def shard_sizes(
     """Yield the maximum number of sentences of each shard, without end.
 
     Numbers are ``rows_per_shard`` or, for ``shards`` or several ``workers``, even and at most that.
-    If ``files`` only grew since a run with the same options, they begin as in that run, or
-    ValueError says that those are damaged. ``count_kept`` counts the sentences, only if needed.
+    If ``files`` only grew since a run with the same options, they begin as in that run, with errors
+    of ``read_json`` for its stored sizes. ``count_kept`` counts the sentences, only if needed.
     """
     options, maximum = run.options, run.options.rows_per_shard
     if earlier := _cut_before(run, side, files):
@@ -59,7 +59,7 @@ def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]
 def digest_of(path: Place) -> str:
     """Return a file's SHA-256 in hexadecimal, or "" if it is unreadable.
 
-    It is cached until the file changes. A missing local file raises FileNotFoundError.
+    It is cached until the file changes. Errors of ``file_state`` are raised (missing local file).
     """
     return _digest_once(path, *file_state(path))
 

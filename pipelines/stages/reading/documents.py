@@ -41,8 +41,7 @@ def one_to_one_pairs(run: RunContext) -> list[tuple[str, str]]:
     """Return the names of paired documents, (source, target), as listed.
 
     Raises:
-        ValueError: A document is in several pairs, or the list is empty or malformed.
-        OSError: The list cannot be read.
+        ValueError: A document is in several pairs. Errors of ``document_pairs`` are also raised.
     """
     targets = document_pairs(run).targets
     pairs = [(source, target) for source, names in targets.items() for target in names]

@@ -97,10 +97,8 @@ class SplitCorpus:
 
     Construction splits raw documents that are not split yet, with the errors of ``group_files`` and
     ``split_group``. A document with the name of an earlier one gets a number, as in ``NAME (2)``.
-
-    Attributes:
-        names, files: Name in the corpus, and path, of each file.
-        starts: Row at which each file begins; complete after an iteration.
+    ``names`` and ``files`` are each file's name in the corpus and path. ``starts`` are the rows at
+    which files begin, complete after an iteration.
     """
 
     def __init__(self, run: RunContext, side: str) -> None:

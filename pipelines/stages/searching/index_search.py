@@ -1,7 +1,6 @@
 """Train, fill and search the FAISS indexes of shards.
 
-Indexes are trained on evenly spaced vectors of a whole side, and the best candidates of all shards
-are rescored, so that shards change no result. ValueError says that FAISS cannot build an index.
+The division into shards changes no result. ValueError says that FAISS cannot build an index.
 """
 
 import logging

@@ -1,7 +1,6 @@
 """Search tiles for the neighbours of both sides, and merge them by shard.
 
-A tile is a group of source shards by a group of target shards. No result depends on the groups. The
-work folder stores them, so that a grown side keeps its groups and gets new ones.
+A tile is a group of source shards by a group of target shards. No result depends on the groups.
 """
 
 import itertools
