@@ -16,9 +16,9 @@ def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str])
     """Draw the learning curves of a training, and return the bytes of an SVG.
 
     ``history``, not empty, is as in ``State``: per evaluation, ``step``, whether it is ``best`` so
-    far, figures and measures' means by name, and measures by part in ``parts``. A plot is of a loss
-    or the perplexity, or of a measure in percent, with a curve per part of several. ``titles`` are
-    by measure. A line marks the best evaluation. ImportError says that matplotlib is missing.
+    far, figures and measures' means by name, and measures by part in ``parts``. Losses, perplexity
+    and, in percent, the measures (0 to 1) in ``titles``, by name, are drawn, with a curve per part
+    of several. ImportError says that matplotlib is missing.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -37,10 +37,7 @@ Batch = tuple[TokenPairs, Rows]  # a language pair, and its rows
 def tokenize_pairs(
     text: ParallelText, tokenizer: Tokenizer, weights: Mapping[str, float], one_sided: bool = False
 ) -> TokenPairs:
-    """Tokenise a text, with empty targets if ``one_sided``.
-
-    ``weights`` are by corpus, 1 by default.
-    """
+    """Tokenise a text with ``pair_weights``, targets empty if ``one_sided``."""
     return TokenPairs(
         name=text.name,
         source=tokenizer.encode(text.source),
@@ -85,8 +82,8 @@ def sample_batches(
     A batch is an item of ``pairs``, and positions in it, int64. It has ``batch_size`` sentence
     pairs or, with ``in_tokens``, as many as have up to ``batch_size`` tokens by ``count_tokens``,
     at least one. The item is drawn with probability proportional to (sum of its weights) **
-    ``exponent``, multiplied by its ``times``. Each pass over it is a new shuffle that keeps a pair
-    with probability equal to its weight. Each item needs a weight above 0.
+    ``exponent``, multiplied by its ``times``. Each pass over it, which may end within a batch, is a
+    new shuffle that keeps a pair with probability equal to its weight. Each item has one above 0.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])

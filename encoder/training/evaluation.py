@@ -54,7 +54,7 @@ Measures = Sequence[Measure]
 def choose(measures: Measures, name: str, figure: str) -> Measure:
     """Return the measure called ``name``, which chooses the best encoder.
 
-    It is one of ``measures``, or the objective's own, called ``figure``, if that is not "".
+    It may also be the objective's own, called ``figure`` unless "", whose ``take`` returns {}.
 
     Raises:
         ValueError: No measure has that name.
@@ -97,8 +97,8 @@ class Keeper:
 
     The best encoder by ``best_by``, of equal ones the latest, is saved in ``folder`` with ``facts``
     and its figures. The state, a log and, if matplotlib is installed, curves of all evaluations are
-    saved in ``folder/training``. ``finish`` returns the result of ``Model.export``. ``state`` is
-    changed in place.
+    saved in ``folder/training``. ``finish`` returns the result of ``Model.export``. ``state``,
+    changed in place, may have earlier evaluations, and its time counts from now on.
     """
 
     folder: Path
@@ -115,8 +115,8 @@ class Keeper:
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
         """Take ``measures``, save the encoder if none was better, and the state.
 
-        ``figures`` are further figures by name, and include ``best_by`` unless a measure does.
-        Measures are of the deployed encoder, with their errors. OSError says that writing failed.
+        ``figures`` are further figures by name, and include ``best_by`` if no measure is it. Errors
+        of measures, of the deployed encoder, are raised. OSError says that writing failed.
         """
         exported, save = self.finish()
         encoder = training.task.deploy(exported)
@@ -147,7 +147,7 @@ class Keeper:
         self._write_log()
 
     def best(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the saved encoder's figures by measure and part, after ``keep``."""
+        """Return the saved encoder's ``measures`` by name and part after ``keep``."""
         return [entry for entry in self.state.history if entry["best"]][-1]["parts"]
 
     def _write_log(self) -> None:

@@ -108,6 +108,8 @@ class Training:
     def advance(self, batches: list[Batch]) -> float:
         """Train for one step in training mode, and return the batches' mean loss.
 
+        All processes pass the same whole ``batches``, and each trains on its share of their rows.
+
         Raises:
             ValueError: After the step, its loss is not finite, because training diverged.
         """
@@ -156,7 +158,7 @@ class Training:
         return self._by_sgd and self.rate_factor < 1 and self.rate < LOWEST_RATE
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all tensors that the next steps depend on, by name, not copied."""
+        """Return weights and the optimisers' state by name, detached, not copied."""
         tensors = {name: tensor.detach() for name, tensor in self._modules.state_dict().items()}
         for number, optimizer in enumerate(self._optimizers):
             for index, moments in optimizer.state_dict()["state"].items():
@@ -165,7 +167,7 @@ class Training:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Set ``step`` and ``tensors``, maybe not copied, but not ``rate_factor``.
+        """Set ``tensors()``, maybe not copied, and ``step``, not ``rate_factor``.
 
         Raises:
             ValueError: Tensors of the model or the task are missing or of other shapes.
@@ -202,7 +204,8 @@ def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
 def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float], None]) -> None:
     """Train until the last step of the options, or until it ``has_ended``.
 
-    ``on_step`` is called with each step's loss. Errors of ``Training.advance`` are raised.
+    ``pairs`` are as in ``sample_batches``, whose batches of earlier steps are skipped. ``on_step``
+    is called with each step's loss. Errors of ``Training.advance`` are raised.
     """
     options = training.options
     batches = sample_batches(
@@ -221,7 +224,7 @@ def check_shares(options: TrainingOptions) -> None:
     """Check that the processes can share a batch.
 
     Raises:
-        ValueError: A batch is below 129 tokens per process or, in pairs, not a multiple of them.
+        ValueError: A batch is below 129 tokens per process, or its pairs cannot be shared equally.
     """
     count, size = parallel.processes(), options.objective.batch_size
     if options.objective.in_tokens and size < count * (1 + LONGEST):

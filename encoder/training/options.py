@@ -1,7 +1,4 @@
-"""Options of a training, for its data, architecture and objective.
-
-A field with a help text is an option of ``adit train``, and its default is only here.
-"""
+"""Options of a training, for its data, architecture and objective."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -37,15 +34,15 @@ def option(
 ) -> T:
     """Make a dataclass field of an option, with its help and allowed values.
 
-    A number is from ``low`` to ``high``, both included. A string is one of ``choices``, if any.
-    Without the help ``text``, the option is not on the command line.
+    A number is from ``low`` to ``high``, both included. A string is one of ``choices``, if any, as
+    ``ValidatedOptions`` checks. Without the help ``text``, it is not on the command line.
     """
     metadata = {"help": text, "low": low, "high": high, "choices": choices}
     return field(default=default, metadata=metadata)
 
 
 def option_fields(part: type) -> dict[str, Field]:
-    """Return a dataclass's fields that ``option`` made, by name."""
+    """Return the fields that ``option`` or ``inherit_option`` made, by name."""
     return {one.name: one for one in fields(part) if "low" in one.metadata}
 
 
@@ -62,7 +59,10 @@ def inherit_option(inherited: type, name: str, default: T) -> T:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class ValidatedOptions:
-    """Base class, which makes frozen dataclasses that raise ValueError if bad."""
+    """Base class, which makes subclasses frozen, keyword-only dataclasses.
+
+    ValueError says that a number or string is not allowed by its ``option``.
+    """
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -466,12 +466,12 @@ class Recipe(ValidatedOptions):
     ValueError says that an option, a weight or a name is not allowed, or that options conflict.
 
     Attributes:
-        files: the files of text, by language pair (from ``reading.find_text``).
+        files: the files of text, by language pair or other name (from ``reading.find_text``).
         exclude: the names of corpora to skip.
         corpus_weights: by corpus, the probability that a pass uses its pairs, by default 1.
         pair_weights: by language pair, a factor of its sampling rate, by default 1.
         tasks: auxiliary tasks by name (from ``named_tasks``).
-        best_by: the name of the measure by which the best encoder is chosen.
+        best_by: the measure that chooses the best encoder, not the objective's by default.
     """
 
     files: Mapping[str, tuple[Path, ...]]

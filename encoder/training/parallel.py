@@ -22,7 +22,7 @@ PATIENCE = timedelta(days=1)  # while the first process evaluates; torchrun stop
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Connect torchrun's processes, if any, on their GPUs, until all are done."""
+    """Connect torchrun's processes, if any, on GPUs, if any, until all leave."""
     if not distributed.is_torchelastic_launched():
         yield
         return
@@ -52,7 +52,10 @@ def rank() -> int:
 
 
 def run_in_first(make: Callable[[], T]) -> T:
-    """Return process 0's picklable ``make()`` or raise its ValueError, in all."""
+    """Return process 0's picklable ``make()`` or raise its ValueError, in all.
+
+    All processes must call this. Other errors are raised in process 0 only, and the others wait.
+    """
     if processes() == 1:
         return make()
     results: list[Any] = [None]
@@ -100,7 +103,7 @@ class _Gather(torch.autograd.Function):
 
 
 def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
-    """Replace each parameter's gradient, if any, by the processes' mean."""
+    """Replace gradients, of the same parameters in all processes, by the mean."""
     if processes() == 1:
         return
     for parameter in parameters:

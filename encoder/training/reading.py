@@ -95,9 +95,7 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
 
 
 def find_files(folder: Path, suffix: str) -> Files:
-    """Return a tuple of a folder's files with a suffix, sorted by name.
-
-    ``suffix``, such as ``.tsv``, may be followed by that of a compression.
+    """Return a folder's files of ``suffix`` (``.tsv`` or ``.tsv.gz``), sorted.
 
     Raises:
         ValueError: The folder has no such file, or does not exist.

@@ -47,18 +47,18 @@ def train_encoder(
 ) -> Mapping[str, Mapping[str, float]]:
     """Train an encoder and save it in the folder ``output``.
 
-    Each evaluation, after ``recipe.evaluate_every`` steps or the last, saves the state, and the
-    encoder if it is the best so far, and replaces earlier files. If ``output`` has the state of the
-    same training, training resumes. ``teacher`` is the encoder to learn from, if the objective
-    needs one. ``start`` is the base encoder, of the same architecture, whose vocabulary and weights
-    training starts from, by default random. ``measures`` are evaluated in addition to the held-out
-    error. ``on_begin`` is called with the number of earlier steps, and ``on_step`` after each step.
-    The result is the saved encoder's figures by measure and part, or {} in other processes of a
-    ``process_group`` than the first.
+    It uses a GPU, if any, and seeds torch. Each evaluation, after ``recipe.evaluate_every`` steps
+    or the last, saves the state, and the encoder if it is the best so far, over earlier files. If
+    ``output`` has the state of the same training, training resumes. ``teacher`` is the encoder to
+    learn from, if the objective needs one. ``start``, of the same architecture, gives vocabulary
+    and first weights, by default random. ``measures``, whose errors are raised, are added to the
+    held-out error (of language pairs). ``on_begin`` is called with the number of earlier steps, and
+    ``on_step`` after each step. The result is the saved encoder's measures by name and part, 0 to
+    1, or {} in other processes of a ``process_group``, which all call this, than the first.
 
     Raises:
         ValueError: ``output`` cannot be written, or has another or a damaged training, a file is
-            malformed or too small, arguments conflict, or training diverges.
+            missing, malformed or too small, arguments conflict, or training diverges.
         OSError: A file cannot be written.
     """
     _check_output(output)
@@ -226,10 +226,10 @@ def sample_sentences(
 ) -> Iterator[str]:
     """Draw random source sentences of each text, and a third as many targets.
 
-    The number per text is proportional to its size, the sum of its pairs' weights, to the power of
-    ``exponent``, with the mean ``mean_count`` (Conneau & Lample 2019, section 3.1), but at most the
-    size. Targets are omitted if the objective embeds sources only. ``recipe`` has the seed, and the
-    corpora's weights, not all 0, by which pairs are drawn without repetition.
+    The sources per text are proportional to its size, the sum of its pairs' weights (not all 0), to
+    the power of ``exponent``, on average ``mean_count``, but at most the size (Conneau & Lample
+    2019, section 3.1). Pairs are drawn by weight without repetition, again for targets, which are
+    omitted if the objective embeds sources only. ``recipe`` has the seed and weights.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)

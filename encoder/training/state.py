@@ -1,7 +1,4 @@
-"""The state of a training on disk, from which it resumes exactly.
-
-It is one file of tensors. Random numbers follow from the seed and step, and need no state.
-"""
+"""The state of a training on disk, from which it resumes exactly."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +19,7 @@ class State:
     """The state of a training after ``step`` steps.
 
     Attributes:
-        identity: JSON values that must be equal to resume, such as options.
+        identity: JSON values by name that must be equal to resume, such as options.
         tokenizer_model: the serialised SentencePiece model.
         tensors: weights and the optimisers' moments, by name.
         seconds: the time of training so far.
@@ -73,7 +70,8 @@ def check_identity(
 ) -> None:
     """Check that saved work has the identity of the present work.
 
-    Identities are JSON values by name, None if missing. ``folder`` and ``work`` are for the error.
+    Identities are JSON values by name, None if missing, and ``saved`` is as read, with lists for
+    tuples. ``folder`` and ``work`` are for the error.
 
     Raises:
         ValueError: The identities differ.

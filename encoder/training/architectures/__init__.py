@@ -24,7 +24,7 @@ from encoder.training.options import (
 def make_model(options: TrainingOptions, features: Features) -> Model:
     """Make a model with random weights, on the GPU if there is one.
 
-    ValueError says that ``dim`` does not suit the architecture (``check_dim``).
+    Torch draws them. Pieces and n-grams are of ``features``. Errors of ``check_dim`` are raised.
     """
     check_dim(options.architecture)
     kind, vocabulary = options.architecture, features.pieces + 1

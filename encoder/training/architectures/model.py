@@ -15,7 +15,7 @@ class Model(nn.Module):
     """Abstract base of modules from ``Tokens`` to unnormalised vectors (S, D)."""
 
     def start_from(self, encoder: Encoder) -> None:
-        """Copy an encoder's weights, or raise ValueError if they do not fit."""
+        """Copy weights of an encoder with the same pieces (ValueError if unfit)."""
         raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:

@@ -83,8 +83,7 @@ class Network(Model):
     def forward(self, tokens: Tokens) -> Tensor:
         """Embed S sentences of pieces, at least one, as vectors (S, D).
 
-        Each is cut after 128 pieces, and gets an end token. With more than ``at_once`` sentences,
-        activations are computed again for the gradient, to limit memory (Gao et al. 2021).
+        Each is cut after 128 pieces, and ended. ``at_once`` limits memory (Gao et al. 2021).
         """
         groups = group_by_length(np.diff(tokens.offsets), -(-len(tokens) // self._at_once))
         order = np.concatenate(groups)
@@ -149,7 +148,7 @@ def group_by_length(lengths: Rows, least: int = 1) -> list[Rows]:
     """Divide S sentences into groups of similar lengths and sizes.
 
     A group is the positions of its sentences, int64, by ascending length. ``lengths``, int64 (S,),
-    count tokens. There is a group per 32 sentences, up to 16, but at least ``least`` (1 or more).
+    count tokens. There is a group per 32 sentences, up to 16, but at least ``least`` (1 to S).
     """
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(MAX_GROUPS, len(order) // MIN_GROUP_SENTENCES)))
@@ -170,7 +169,7 @@ def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
 
 
 def module_key(language: str) -> str:
-    """Return a key of a ``ModuleDict`` that is not one of its attributes."""
+    """Return a language, with "_" if it is an attribute of ``ModuleDict``."""
     return f"{language}_" if hasattr(nn.ModuleDict, language) else language
 
 

@@ -1,7 +1,6 @@
 """Auxiliary tasks with heads of their own, from text of one language.
 
-The tasks and heads come from Chidambaram et al. 2019, section 2.2, but logits are cosines times a
-scale, as bags are long. ``figures`` leaves task and model in evaluation mode.
+Chidambaram et al. 2019, section 2.2. ``figures`` leaves task and model in evaluation mode.
 """
 
 import math
@@ -137,7 +136,7 @@ class Autoencoding(Task):
         self.decoder = Decoder(setting, languages=1, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the mean cross entropy of sources at ``rows`` by ``sides[0]``."""
+        """Return the mean cross entropy of sources at ``rows``, from ``sides[0]``."""
         vectors = functional.normalize(model(sides[0]))
         return shared_mean(*self.decoder(vectors, pairs.source.take(rows), 0))
 

@@ -1,9 +1,8 @@
 """Language models of a transformer, from which other trainings can start.
 
-Conneau & Lample 2019, "Cross-lingual Language Model Pretraining", section 3. There, text is a
-stream of 256 tokens, and rare ones are masked more. Here, each sentence is separate, without its
-language's vector, and all are masked equally (Devlin et al. 2019). ``figures`` leaves task and
-model in evaluation mode. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` predicted.
+Conneau & Lample 2019, "Cross-lingual Language Model Pretraining", section 3, but by sentences,
+without vectors of languages, and with equal masking (Devlin et al. 2019). ``figures`` leaves task
+and model in evaluation mode. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` predicted.
 """
 
 from collections.abc import Iterator, Sequence

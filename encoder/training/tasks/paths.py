@@ -2,7 +2,7 @@
 
 Schwenk & Douze 2017, "Learning Joint Multilingual Sentence Representations with Neural Machine
 Translation", section 2. A batch follows a *path*, from M sources' mean vector to each target
-language. N-way text is of ``join_targets``. ``figures`` leaves task and model in evaluation mode.
+language. N-way text is of ``join_targets``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from encoder.training.tasks.translation import perplexity, shared_mean
 
 
 class Path(NamedTuple):
-    """A path's source and target languages, and relative share of batches."""
+    """A path's languages, and share of batches relative to the other paths'."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
@@ -126,15 +126,15 @@ class Paths(Task):
         ]
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the sum of the mean cross entropies of a path's targets.
-
-        ``pairs`` is an item of ``batch_pairs``, ``rows`` its positions, and ``sides`` are unused.
-        """
+        """Sum the mean cross entropies of targets of an item of ``batch_pairs``."""
         predictions = self._translate(model, self._paths[pairs.name], self._tokens, rows)
         return torch.stack([shared_mean(*each) for each in predictions]).sum()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the ``perplexity`` of N-way rows over all paths, by name."""
+        """Return the ``perplexity`` of held-out rows over all paths, by name.
+
+        ``held_out`` is N-way text, in tokens. Task and model are left in evaluation mode.
+        """
         sentences = sentences_by_language(held_out)
         return perplexity(
             prediction

@@ -55,10 +55,9 @@ def translation_ranking(
     """Return the loss of ranking translations in both directions, a scalar.
 
     Row i of ``target`` (B, D) translates row i of ``source`` (B, D), and the other rows are its
-    negatives. All are unit rows. Logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``. The
-    loss is the mean of the softmax cross entropies over rows and over columns (Chidambaram et al.
-    2019, equation 2, in both directions, with the additive margin of Yang et al. 2019, equations 3
-    and 4). ``negatives`` (B, H, D) are H more wrong translations per source. ``scale`` is up to 40.
+    negatives. All are unit rows. Logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``, and
+    ``scale`` is up to 40. The loss is the mean of the softmax cross entropies over rows and columns
+    (Yang et al. 2019, equations 3 and 4). ``negatives`` (B, H, D) are H more per source.
     """
     # Under autocast this product is bfloat16, five times as fast if the hardware has it. Its
     # rounding (0.04 in a logit at scale 20) is below the noise of the negatives.

@@ -62,7 +62,7 @@ class Decoder(nn.Module):
         self.output = nn.Linear(hidden, self._end + 1)
 
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
-        """Predict the tokens of B sentences from their vectors (B, D).
+        """Predict tokens of B sentences from vectors (B, D) and earlier tokens.
 
         ``language`` is a number from 0. ``tokens`` are cut after 128 per sentence and ended. The
         result is logits (N, V + 1) of N tokens, for V subwords and the end, and these tokens, int64
@@ -182,7 +182,7 @@ class Mixture(Task):
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the objective's figures, and the mean loss of each task, by name.
 
-        A loss, such as ``ranking loss``, is of the steps since the last call, if any.
+        A loss (``ranking loss``) is of this process's batches since the last call, if any.
         """
         means = {
             f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each

@@ -69,7 +69,6 @@ class Distillation(Taught):
 class Alignment(Taught):
     """The task to match a teacher's vectors of the sources' translations.
 
-    It is X-BiLSTM of a network, and X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4).
     ValueError says that the teacher is not a bag or trained network of the same dimensions.
     """
 
@@ -127,7 +126,7 @@ class Addition(Alignment):
         return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def deploy(self, encoder: Encoder) -> Encoder:
-        """Return as ``Alignment.deploy``, after a bag's ``with_names(teacher)``."""
+        """Return ``Alignment.deploy`` of the bag's ``with_names(teacher)``."""
         assert isinstance(encoder, BagEncoder) and isinstance(self._teacher, BagEncoder)
         return super().deploy(encoder.with_names(self._teacher))
 
