@@ -115,10 +115,9 @@ def mine_texts(
 ) -> Mined:
     """Encode two corpora, source and target, and mine pairs.
 
-    Sentences with a zero vector are dropped, duplicates are not. ``k``, ``margin`` and
-    ``retrieval`` are as in ``adit mine``. ``languages`` are both sides' codes. A side without
-    vectors gives no pairs. Errors are of ``encoders_of_languages``, and ValueError for wrong
-    options.
+    Sentences with a zero vector are dropped, duplicates are not. ``languages`` are both sides'
+    codes. ``k``, ``margin`` and ``retrieval`` are as in ``adit mine``, or raise ValueError. A side
+    without vectors gives no pairs. Errors of ``encoders_of_languages`` are raised.
     """
     vectors, kept = [], []
     for side, side_encoder in zip(texts, encoders_of_languages(encoder, languages), strict=True):

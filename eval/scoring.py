@@ -32,11 +32,8 @@ def read_candidates(path: Path, sides: Sides | None) -> bucc.Candidates:
     """Read the mined pairs in a file as candidates.
 
     A pair without ids gets all ids that its texts have in ``sides``. A pair with ids of one side
-    only, such as a gap of an alignment, is skipped.
-
-    Raises:
-        ValueError: The file is unreadable, a line is malformed, or a pair has no score above -inf,
-            or neither ids nor texts that are in ``sides``.
+    only, such as a gap of an alignment, is skipped. ValueError says that the file is unreadable or
+    malformed, or a pair has no score above -inf, or neither ids nor texts that are in ``sides``.
     """
     ids_of = sides and tuple(side.ids_by_text() for side in sides)
     scores, ids = [], []
@@ -86,11 +83,10 @@ def _ids_of_texts(
 class ScoringOptions:
     """The inputs of a scoring, and the file to write.
 
-    ``pairs`` is the file to score. ``sides`` is needed for pairs with texts but no ids. Each side
-    is one file of sentences with ids, or a file of sentences and one of ids. Pairs are extracted by
-    ``threshold``, which ``optimized`` chooses by F1. Their ids are written to ``output``, unless
-    that is None. Without ``gold``, pairs are only extracted, and ValueError is raised if ``output``
-    or a float above -inf as ``threshold`` is missing.
+    ``sides``, each one file of sentences with ids, or a file of sentences and one of ids, are
+    needed for pairs without ids. Pairs are extracted by ``threshold``, which ``optimized`` chooses
+    by F1, and their ids written to ``output``. Without ``gold``, pairs are only extracted, and
+    ValueError is raised if ``output`` or a float above -inf as ``threshold`` is missing.
     """
 
     pairs: Path
@@ -113,7 +109,7 @@ class ScoringOptions:
 class ScoringReport:
     """The result of a scoring, as a line of text and as a record for JSON.
 
-    ``record`` has the counts ``extracted`` and ``pairs``, ``signature`` and, with gold pairs, the
+    ``record`` has the counts ``extracted`` and ``pairs`` (read), ``signature`` and, with gold, the
     fields of ``score_record``. ``remark`` says that ids do not fit the gold pairs, or is None.
     """
 

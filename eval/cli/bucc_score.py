@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``adit score``."""
+    """Add the arguments of ``adit score``, and set the help's epilog."""
     parser.epilog = (
         "A pair is extracted if its score is above the threshold. Pairs with equal scores are "
         "extracted together. A duplicate sentence counts for all its ids."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
     """Run ``adit evaluate`` under the name ``prog``, and return the status.
 
-    SystemExit says that ``argv``, by default sys.argv[1:], is wrong. See also ``run_command``.
+    SystemExit ends ``--help`` and a wrong ``argv``, by default sys.argv[1:]. See ``run_command``.
     """
     argv = sys.argv[1:] if argv is None else argv
     args = encoder_parser(prog, argv[:1]).parse_args(argv)

@@ -97,7 +97,7 @@ def calibrate(args: argparse.Namespace) -> int:
     which must be scored by words.
 
     Raises:
-        ValueError: Printed, with status 2 returned: the run lacks pairs, or FILE is not .jsonl.
+        ValueError: Printed, with status 2 returned: the run lacks pairs, or --output is not .jsonl.
     """
     from eval.output import Table, print_line
     from eval.runs import calibration

@@ -19,8 +19,8 @@ TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
 class Examples:
     """N labelled sentences or sentence pairs.
 
-    ``sides`` is a list of N sentences, or two for pairs, or none if N is 0. ``parts`` has the part
-    of each, such as ``tr``, or is empty. ``files`` were read.
+    ``sides`` has one list of N sentences, or two for pairs, maybe none if N is 0. ``parts`` has the
+    part of each example, such as ``tr``, or is empty. ``files`` were read.
     """
 
     labels: Sequence[str]

@@ -90,7 +90,7 @@ class Shape:
 
     Attributes:
         hidden: the width of each hidden layer, from the first; possibly none.
-        activation: a key of ``ACTIVATIONS``.
+        activation: of hidden layers, ``sigmoid`` or ``tanh``.
         dropout: the share of hidden numbers that training drops, from 0 to below 1.
     """
 
@@ -256,8 +256,8 @@ class Mlp:
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit the perceptron of the best shape, and return its predictor.
 
-        The best has the highest score of ``dev`` or, if None, of a held-out tenth of ``train``. The
-        predictor is as in ``Logistic.fit``.
+        The best scores highest on ``dev``, not empty. If that is None, a tenth of ``train``, 2 or
+        more rows, is not trained on, but replaces it. The predictor is as in ``Logistic.fit``.
         """
         if dev is None:
             is_dev = folds(train.targets, FOLDS, seed=self.seed) == 0
@@ -272,7 +272,10 @@ Classifier = Logistic | Mlp
 
 
 def cross_predict(train: Part, classifier: Classifier) -> Matrix:
-    """Predict class probabilities, (N, C), of each of 10 folds by the others."""
+    """Predict class probabilities, (N, C), of each of 10 folds by the others.
+
+    There are 3 or more rows. The classifier gets no development rows.
+    """
     fold = folds(train.targets, FOLDS, seed=classifier.seed)
     predicted = np.empty_like(train.targets)
     for index in range(FOLDS):

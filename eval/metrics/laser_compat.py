@@ -66,7 +66,7 @@ def extract(scores: Scores, threshold: float) -> list[IdPair]:
 
 
 def measure(scores: Scores, gold: Collection[IdPair], threshold: float) -> BuccScore:
-    """Compare the pairs with a score of at least ``threshold`` with ``gold``."""
+    """Compare pairs of a score >= ``threshold`` with distinct ``gold`` pairs."""
     extracted = extract(scores, threshold)
     correct = len(set(gold).intersection(extracted))
     counts = {"extracted": len(extracted), "correct": correct, "found": correct, "gold": len(gold)}

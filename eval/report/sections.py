@@ -131,7 +131,7 @@ def against_gold(run: Run, gold: Gold) -> Section:
 
     Keys are ``charts``, ``wrong`` and ``missing``. By the threshold with the best F1, ``wrong``
     tabulates up to 50 of the best wrong pairs, and ``missing`` 50 of the missing pairs, by ids.
-    Errors of ``explain`` are raised, except for ValueError.
+    Errors of ``Run.all_ids`` are raised, and of ``explain`` all but ValueError.
     """
     curve = gold_curve(gold.judgements)
     by_threshold = Chart(

@@ -65,8 +65,7 @@ class Explanation:
 def explain(run: Run, source: int, target: int) -> Explanation:
     """Explain why the pair of a source and a target row was mined or not.
 
-    Errors of ``run.word_encoders`` are raised, and ValueError if a row has no vector or a file of
-    the run changed.
+    Raises errors of ``run.word_encoders``, and ValueError if a file changed or a row has no vector.
     """
     source_mean, targets = _read_list(run, run.source, source, run.target)
     target_mean, sources = _read_list(run, run.target, target, run.source)

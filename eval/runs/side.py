@@ -179,10 +179,8 @@ class Side:
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the row of each id, None if it is unknown or its record rejected.
 
-        A duplicate's id has the row of its first occurrence. ``ids`` may have repeats.
-
-        Raises:
-            ValueError: Two records of the corpus have the same id.
+        A duplicate's id has the row of its first occurrence. ``ids`` may have repeats, but repeated
+        ids in the corpus raise ValueError.
         """
         self.check_ids()
         rows: dict[str, int] = {}

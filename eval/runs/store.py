@@ -54,7 +54,7 @@ class PairFile:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the file when it was sealed, in hexadecimal."""
+        """The SHA-256, in hexadecimal, that the run recorded for the file."""
         return open_artefact(self._folder).files[self._name]
 
     def by_reason(self, count: int) -> dict[str, tuple[int, pa.Table]]:
@@ -241,7 +241,7 @@ def open_run(directory: Place) -> Run:
     """Open a finished run in a work folder.
 
     Raises:
-        PlaceError: A remote folder cannot be reached.
+        OSError: A file cannot be read, or a remote folder not be reached (``PlaceError``).
         ValueError: The run is missing, unfinished, damaged, cleaned or of an earlier version.
     """
     work = WorkFolder(directory)

@@ -92,7 +92,7 @@ def add_aligned_data(parser: argparse.ArgumentParser) -> None:
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the texts that options ask for, with the name of English.
+    """Load texts by ``add_aligned_data``'s options, and the name of English.
 
     Raises:
         ValueError: Data are missing or malformed, or English is the only language.
@@ -109,7 +109,7 @@ def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
 
 
 def fields_of_texts(data: AlignedTexts) -> dict[str, object]:
-    """Return ``languages``, ``sentences`` and ``sha256`` for a signature."""
+    """Return ``languages``, ``sentences`` of each and ``sha256`` to sign."""
     count = len(data.texts[data.languages[0]])
     fields = {"languages": ",".join(data.languages), "sentences": count}
     return fields_of(list(data.files.values()), **fields)

@@ -46,7 +46,7 @@ def add_list(
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
     """Add ``--lang``, a list or None, to be read by ``chosen_languages``.
 
-    The help is ``named``, that ``all`` is allowed, and ``LANGUAGES`` as the default.
+    The help begins with ``named``. It adds that ``all`` is allowed, and ``LANGUAGES`` the default.
     """
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
@@ -60,7 +60,7 @@ def chosen_languages(args: argparse.Namespace, known: Iterable[str]) -> list[str
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``--lang``, BCP 47 tags or None, with ``default`` in the help."""
+    """Add ``--lang``, a list of BCP 47 tags or None, default in the help."""
     text = f"language of both sides, or of each, such as de en (default: {default})"
     add_list(parser, "--lang", "XX", text, type=parse_option)
 

@@ -93,7 +93,7 @@ def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
     """Compare probabilities with the share of correct pairs, in 10 bins.
 
     A bin has the mean probability, share of correct pairs, and number of pairs. Bins are of equal
-    width, ascending by probability. Bins without pairs are omitted. ``mined`` has judged pairs.
+    width, ascending, none without pairs. ``mined`` is from ``mine_split`` with ``judged``.
     """
     assert isinstance(mined.pairs, JudgedPairs)
     probabilities, correct = mined.pairs.probability, mined.judgements.correct

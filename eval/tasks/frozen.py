@@ -18,7 +18,7 @@ Learned = TypeVar("Learned")
 
 
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
-    """Add ``--classifier``, a key of ``CLASSIFIERS``, by default ``default``."""
+    """Add ``--classifier``, ``logistic`` or ``mlp``, by default ``default``."""
     text = (
         "logistic: logistic regression, whose penalty is chosen on held-out data; mlp: a hidden "
         f"layer, whose width and dropout are chosen there (default: {default})"

@@ -117,10 +117,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the labelled sentence pairs of the options' languages, as a suite.
 
-    Raises:
-        ValueError: Not exactly one of ``--train`` and ``--head`` is passed, ``--head`` is of
-            another encoder, or data are wrong.
-        ModuleNotFoundError: scikit-learn is not installed.
+    ValueError says that not exactly one of ``--train`` and ``--head`` is passed, ``--head`` is
+    not ``--encoder``, or data are wrong. ModuleNotFoundError says that scikit-learn is missing.
     """
     require("sklearn")
     part, tested = _load_xnli(args.directory)

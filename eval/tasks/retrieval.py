@@ -56,7 +56,7 @@ def _others(row: int, rows: int, others: int | None, seed: int) -> IntArray:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the task."""
+    """Add the options of the task, with ``others`` as None for all."""
     aligned.add_aligned_data(parser)
     add = parser.add_argument
     text = "other sentences to search among, 1 to as many as there are, or all (default: 999)"
@@ -99,8 +99,8 @@ def _check(data: aligned.AlignedTexts, others: int | None, more: Texts, idf: Tex
 def prepare(args: argparse.Namespace) -> Suite:
     """Load aligned texts, to search from each language to English and back.
 
-    Raises:
-        ValueError: Data are wrong, or ``--more``, ``--idf`` or ``--others`` does not fit them.
+    ValueError says that data are wrong, or do not fit ``--more``, ``--idf`` or ``--others``. With
+    ``--idf``, the suite's ``measure`` also raises it for an encoder without word vectors.
     """
     data, english = aligned.load_texts(args)
     more, idf_texts = (by_language(files, read_lines) for files in (args.more, args.idf))

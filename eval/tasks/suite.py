@@ -184,7 +184,8 @@ def publishers(task: str) -> tuple[str, ...]:
 def published(task: str, name: str, *, size: int) -> dict[str, float | None]:
     """Return the published figures of a set, by publication, 0 to 1.
 
-    A figure is None without one for set ``name`` of ``size`` units, and the mean of several.
+    A figure is None without one for set ``name`` of ``size``, and the mean of several. Sizes are of
+    examples, sentences, training documents (``classify``) or target words (``words``).
     """
     means: dict[str, float | None] = dict.fromkeys(publishers(task))
     for task_name, set_name, set_size, source, figures in _published():

@@ -51,7 +51,7 @@ _WITH_OPPOSITE = re.compile(rf"\b({'|'.join(_OPPOSITE)})\b")
 
 
 class HardNegative(NamedTuple):
-    """A changed copy of the sentence at ``row``, with a kind of ``KINDS``."""
+    """A changed copy of sentence ``row``, of kind number, entity or negation."""
 
     row: int
     kind: str
