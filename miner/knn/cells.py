@@ -131,7 +131,7 @@ class ProbeRadius(NamedTuple):
 
     A gap is the row's product with its nearest centroid minus its product with the cell's centroid:
     cosines, less penalties. ``farthest`` limits all gaps, and ``usual`` the gaps after a row's
-    first max(1, probes - ``PROBE_SLACK``) cells.
+    first max(1, probes - 2) cells.
     """
 
     usual: float
@@ -145,8 +145,8 @@ def nearest_cells(
 
     A row's cells depend on no other row, because integers sum exactly. ``centroids`` are from
     ``train_cells``, (C, D + 1), or have no penalties, (C, D). Cells are int64 (N, min(probes, C)),
-    nearest first, ties by number. With a ``reach`` from ``fit_probe_radius``, rows have about
-    ``probes`` of (N, min(probes + PROBE_SLACK, C)) cells, and -1 at the end.
+    nearest first, ties by number. With a ``reach``, from ``fit_probe_radius`` for these ``probes``,
+    they are (N, min(probes + 2, C)), about ``probes`` per row but at least 1, with -1 at the end.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
@@ -165,8 +165,8 @@ def fit_probe_radius(
 
     ``rows`` (N, D) are a sample of unit rows, N >= 1, and ``nearest`` (N, D) the nearest row of the
     other side for each. ``centroids`` and ``probes`` are as in ``nearest_cells``. Within the
-    radius, rows have about ``probes`` cells. All but one in ``FARTHEST`` pairs share a cell within
-    half the ``farthest`` gap, if that many share any. It is unlimited if ``probes`` are all cells.
+    radius, rows have about ``probes`` cells. All but one in 1,000 pairs share a cell within half
+    the ``farthest`` gap, if that many share any. Both gaps are unlimited if ``probes`` >= C.
     """
     if probes >= len(centroids):
         return ProbeRadius(usual=LARGE, farthest=LARGE)
@@ -223,7 +223,7 @@ def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int
 
 
 def rows_in_cells(cells: Cells, part: range) -> IntArray:
-    """Return the ascending rows of ``cells`` (N, p) with a cell in ``part``."""
+    """Return ascending positions in ``cells`` (N, p) with a cell in ``part``."""
     return np.asarray(loops().rows_in(cells, part.start, part.stop))
 
 
@@ -245,7 +245,10 @@ def _cells_in_range(cells: Cells, part: range) -> tuple[Cells, Cells]:
 
 
 class _CellOrder(NamedTuple):
-    """Rows by nearest cell, and each cell's ``places`` in them by ``start``."""
+    """Positions of rows by nearest cell, and cells' places in this order.
+
+    Cell c of the part, counted from 0, has ``rows[places[start[c] : start[c + 1]]]``.
+    """
 
     rows: IntArray
     places: IntArray
@@ -319,7 +322,7 @@ def join_cells(
     """Find the k nearest rows in shared cells of ``part``, in both directions.
 
     Neighbours are (N, min(k, M)) and (M, min(k, N)), with exact cosines. Ids are -1 if fewer rows
-    share a cell and reach the floor. Errors of ``check_search``, ``encode_both`` and
+    share a cell of the part and reach the floor. Errors of ``check_search``, ``encode_both`` and
     ``miner.knn.core.products.product`` are raised.
 
     Args:

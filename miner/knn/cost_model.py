@@ -92,7 +92,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The estimated operations and elapsed seconds of ``method``, a name."""
+    """The estimated operations and elapsed seconds of ``method``, in words."""
 
     method: str
     operations: float

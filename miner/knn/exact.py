@@ -60,8 +60,8 @@ def search_both(
         target: vectors (M, D), of any scale.
         k: neighbours per row, or all rows of the other side if it has fewer.
         precision: ``float32``, ``bfloat16`` or ``int8`` products (default: the fastest). It affects
-            only speed. Above ``MAX_SIMILARITIES`` pairs, ValueError says that it overflows or is
-            wrong on this CPU. ModuleNotFoundError says that it needs torch, as bfloat16 does.
+            only speed. Above 2**22 pairs, ValueError says that it overflows or is wrong on this
+            CPU. ModuleNotFoundError says that it needs torch, as bfloat16 does.
         progress: called with numbers of computed similarities, which sum to about N * M.
 
     Raises:
@@ -167,8 +167,8 @@ def _keys(rows: Matrix) -> FloatArray:
 def expand(neighbours: Neighbours, queries: UniqueRows, base: UniqueRows, *, k: int) -> Neighbours:
     """Expand neighbours among unique rows to neighbours among all rows.
 
-    ``neighbours`` are the k nearest groups in ``base``, or all, of each group in ``queries``. The
-    result has a row per row of the queries, and k columns, with ids of rows, -1 if they are fewer.
+    ``neighbours`` are the k nearest groups in ``base``, or all, of each group in ``queries``, none
+    -1. The result has a row per row of the queries, and k columns of ids of rows, -1 if fewer.
     """
     counts, expanded = np.diff(base.start), Neighbours.empty(len(neighbours), k)
     members = [(place, m) for place in range(neighbours.ids.shape[1]) for m in range(k - place)]

@@ -173,8 +173,8 @@ def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbou
 def on_gpus(index: faiss.Index, query: Matrix, *, count: int) -> faiss.Index:
     """Return a copy of an index on all GPUs, or the index itself.
 
-    The copy computes in float16. ``query`` (1, D) is searched for ``count`` neighbours as a trial.
-    Without a GPU, or if the trial fails, the index is returned. A failure is logged once.
+    Each GPU has all rows, and computes in float16. A trial searches ``query`` (1, D) for ``count``
+    neighbours. Without a GPU, or if it fails, the index is returned. Each failure is logged once.
     """
     if not _gpus_work():
         return index

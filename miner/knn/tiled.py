@@ -115,7 +115,7 @@ def _search_on_devices(
 
 
 def _complete(queries: Side, base: Side, candidates: DeviceCandidates, k: int) -> Neighbours:
-    """Rescore candidates, and search for rows that may have better ones again.
+    """Rescore candidates, and search again for rows that may have better ones.
 
     All other cosines of a row are at most its least product plus the largest rounding error.
     """

@@ -39,9 +39,9 @@ def adversarial_start(
     """Train a map of word vectors adversarially, and return the best map.
 
     ``source`` (N, D) and ``target`` (M, D) are unit vectors of words, most frequent first. Batches
-    are drawn from the first 6,000 words per side, and ``seed`` sets all random numbers. At 20
-    checks, ``judge`` converts an orthogonal matrix (D, D) to a ``Mapping``, which it may refine,
-    and ``judged`` is called with the number of updates and the map's criterion.
+    are drawn from the first 6,000 words per side, and ``seed`` sets all random numbers. After each
+    2,500 of 50,000 updates, ``judge`` makes a ``Mapping`` of an orthogonal matrix (D, D), maybe
+    refined, and ``judged`` is called with the number of updates so far and this map's criterion.
     """
     generator = np.random.default_rng(seed)
     sides = [torch.from_numpy(side[:FREQUENT] * np.float32(LENGTH)) for side in (source, target)]

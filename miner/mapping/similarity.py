@@ -33,8 +33,9 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
 
     Each round fits a map to the nearest neighbours of both sides by CSLS. Only a random share of
     the similarities counts, which grows to 1. The criterion is the mean cosine of source words and
-    their nearest targets. ``source`` and ``target`` are as in ``similarity_start``, ``matrix`` (D,
-    D) is the first map, which may be the result, and ``seed`` sets the random shares.
+    their nearest targets among these. A better one is higher by 1e-4. ``source`` and ``target`` are
+    as in ``similarity_start``, ``matrix`` (D, D) is the first map, which may be the result, and
+    ``seed`` sets the random shares.
     """
     source, target = _frequent(source, target)
     generator = np.random.default_rng(seed)

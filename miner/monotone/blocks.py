@@ -32,7 +32,7 @@ class Blocks:
         return len(self.lengths)
 
     def halved(self) -> "Blocks":
-        """Return blocks of size 1 of two sentences each, or one at an odd end."""
+        """Return each two sentences, or an odd last one, as one, with an A of 1."""
         even = np.arange(0, len(self), 2)
         vectors = _unit(np.add.reduceat(self.vectors[0], even, axis=0))[None]
         return Blocks(vectors=vectors, lengths=np.add.reduceat(self.lengths, even))

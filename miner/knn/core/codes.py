@@ -52,12 +52,12 @@ BOUND_OPERATIONS = 8
 class Codes:
     """The codes of N rows of a side, with bounds of cosines.
 
-    For rows i and j of both sides, ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]``, where p is
-    ``scale[i] scale[j]`` times the product of their codes.
+    For rows i and j of both sides of ``encode_both``, ``cos(i, j) <= p + slack |p| + bias[i] +
+    bias[j]``, where p is ``scale[i] scale[j]`` times the product of their codes.
 
-    ``numbers`` (N, D) are the codes: int8, int16, bfloat16 bits as uint16, or floats. ``ids``,
-    int32 (N,), are the ids of the rows: from ``encode_both``, their positions. ``scale`` and
-    ``bias`` are float32 (N,). ``slack`` is the relative rounding error of products of both sides.
+    ``numbers`` (N, D), or (N, D') with axes, are the codes: int8, int16, bfloat16 bits as uint16,
+    or floats. ``ids``, int32 (N,), are at first the rows' positions. ``scale`` and ``bias`` are
+    float32 (N,). ``slack`` is the relative rounding error of products of both sides.
     """
 
     ids: NDArray[np.int32]
@@ -75,7 +75,7 @@ class Codes:
         return self.scale, self.bias
 
     def take(self, rows: Rows) -> Codes:
-        """Return the codes of the rows in a slice or at positions, in order."""
+        """Return codes of rows, a view by a slice, or a copy by positions."""
         columns = self.ids, self.numbers, self.scale, self.bias
         ids, numbers, scale, bias = (take_rows(column, rows) for column in columns)
         return Codes(ids=ids, numbers=numbers, scale=scale, bias=bias, slack=self.slack)
@@ -92,11 +92,11 @@ def encode_both(
     """Encode both sides in ``precision``, with bounds of their cosines.
 
     ``source`` (N, D) and ``target`` (M, D) are unit rows. float32 codes without ``axes`` are the
-    rows. For other codes, if ``centred``, each side's mean is subtracted first. If not, biases
-    without ``axes`` contain only rounding errors, so products rank like bounds. ``axes``, float32
-    (D, D'), are orthonormal columns, up to rounding. Codes are then the coordinates of the rows
-    along them, and biases also contain the rests of the rows. int8 codes of ``source`` may only be
-    rows of a product, and codes of ``target`` its columns.
+    rows, not copied. For others, if ``centred``, each side's mean is subtracted first. If not,
+    biases without ``axes`` contain only rounding errors, so products rank like bounds. ``axes``,
+    float32 (D, D'), are orthonormal columns, up to rounding. Codes are then the coordinates of the
+    rows along them, and biases also contain the rests of the rows. int8 codes of ``source`` may
+    only be rows of a product, and codes of ``target`` its columns.
 
     Raises:
         ValueError: The precision is unknown, its products overflow or are wrong on this CPU, or the
@@ -145,7 +145,7 @@ def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
 def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
     """Encode rows (N, D) by ``round_to_int8``, without bounds of cosines.
 
-    Biases and slack are 0. ``integers`` is the codes' dtype, from ``tuning.type_of_integers``.
+    Ids are positions, biases and slack 0. ``integers``, the dtype, is from ``type_of_integers``.
     """
     numbers, steps = round_to_int8(rows)
     return Codes(
@@ -158,7 +158,7 @@ def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
 
 
 def round_to_bfloat16(rows: Matrix) -> NDArray[np.uint16]:
-    """Round float32 rows to bfloat16, ties to even, as bits in uint16."""
+    """Round finite float32 rows to bfloat16, ties to even, as uint16 bits."""
     bits = rows.view(np.uint32)
     odd = (bits >> 16) & 1
     return ((bits + (np.uint32(0x7FFF) + odd)) >> 16).astype(np.uint16)

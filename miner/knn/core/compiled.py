@@ -69,10 +69,10 @@ def longer(numbers: Any) -> Any:
 def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
     """Return the hits in a tile (R, C) of products.
 
-    A hit is a product whose bound exceeds the floor of its row or of its column. Products are
-    int32, float32, or bits of bfloat16 as uint16. ``slack`` is that of ``Codes``. ``row_codes`` are
-    ``scale`` and ``bias`` of the rows' ``Codes``, and floors, float32 (R,) each, and
-    ``column_codes`` the columns' ``scale``, ``bias`` and floors, (C,) each.
+    A hit is a product whose bound (``Codes``) exceeds the floor of its row or of its column.
+    Products are int32, float32, or bits of bfloat16 as uint16. ``slack`` is that of both sides.
+    ``row_codes`` are ``scale`` and ``bias`` of the rows' ``Codes``, and floors, float32 (R,) each,
+    and ``column_codes`` the columns' ``scale``, ``bias`` and floors, (C,) each.
 
     Returns:
         Places, row times C plus column, int32 (H,), and bounds, float32 (H,), by row, then column.
@@ -212,7 +212,7 @@ def unit_rows(vectors: Any, rows: Any, scales: Any, out: Any, places: Any) -> No
 
 @_compile
 def rows_in(cells: Any, start: Any, stop: Any) -> Any:
-    """Return rows of ``cells`` with one in ``range(start, stop)``, ascending."""
+    """Return ascending positions in ``cells`` with one in [start, stop)."""
     rows, count = np.empty(len(cells), dtype=np.int64), 0
     for row in range(len(cells)):
         for cell in cells[row]:
@@ -261,7 +261,7 @@ def _place(ids: Any, cosines: Any, number: Any, cosine: Any) -> None:
 def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any) -> None:
     """Merge neighbours of some rows into the lists of all rows in place.
 
-    ``ids`` and ``cosines`` (N, K) are all lists, which keep the best K distinct neighbours, best
+    ``ids`` and ``cosines`` (N, K), K >= 1, are all lists, which keep the best K distinct ones, best
     first, ties by id. ``other_ids`` and ``other_cosines`` (P, L) are the neighbours of ``rows``
     (P,) to merge, also best first. Ids are -1, and cosines -inf, at the end of shorter lists.
     """
@@ -300,7 +300,7 @@ def take(
         names: the ids of all rows, (N,) and (M,).
         both: ``TopK`` of all rows, which are updated in place.
         rounding: the largest error of a cosine in float32.
-        repeated: whether other tiles may contain the same pairs.
+        repeated: whether pairs may be in other tiles, or in ``both`` already.
     """
     (row_places, column_places), (x, y), (row_names, column_names) = places, rows, names
     (ids, cosines, floors), (column_ids, column_cosines, column_floors) = both

@@ -185,10 +185,7 @@ def call_on_tiles(builder: Any, name: str, *values: Any) -> None:
 
 @intrinsic
 def use_tiles(typing: Any, begin: Any) -> Any:
-    """Configure this thread's tiles, or release them.
-
-    ``begin`` is a literal, True to configure them. Sets without tiles ignore it.
-    """
+    """Configure (literal True) or release (False) this thread's tiles, if any."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         if TILES and begin.literal_value:
@@ -215,7 +212,7 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
     R rows: codes (R, D) as in ``hits``, int32 sums to begin with, and float32 scales, biases and
     levels, (R,) each. ``right`` are int32 panels (P, depth, COLUMNS), and float32 scales and
     levels, P * COLUMNS each. If there are hits, it fills ``out``: int32 products (ROWS, COLUMNS),
-    and uint64 masks (ROWS,), a bit per column, 1 for a hit.
+    and uint64 masks (ROWS,), a bit per column, 1 for a hit. Rows past the last are copies of it.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -461,7 +458,7 @@ def panels_of(columns: NDArray[Any], largest: int) -> tuple[NDArray[np.int32], i
     whose absolute values sum to less than 2**14 / ``largest`` (``InstructionSet``).
 
     Returns:
-        The panels, of ``depth`` lanes of 32 bits, and the number that was added to all codes.
+        The panels, whose columns past C repeat the last, and the number added to all codes.
     """
     way = way_of(columns.dtype)
     raised = min(way.raised, largest)

@@ -35,7 +35,7 @@ MIN_COLUMNS_TO_SEED = 64 * 128  # with fewer, seeds cost more than they save
 
 
 class Tile(NamedTuple):
-    """The rows and the columns of a tile, each a slice or ascending positions."""
+    """A tile's rows and columns, slices of two ints or ascending positions."""
 
     rows: Rows
     columns: Rows
@@ -54,10 +54,7 @@ class TopK(NamedTuple):
 
     @classmethod
     def empty(cls, rows: int, k: int) -> Self:
-        """Return ``k`` unused neighbours per row.
-
-        Floors are -inf, or above all cosines if k is 0.
-        """
+        """Return unused neighbours, with floors of -inf, or of 2**99 if k is 0."""
         none = Neighbours.empty(rows, k)
         floors = np.full(rows, -np.inf if k else LARGE, dtype=np.float32)
         return cls(ids=none.ids, cosines=none.cosines, floors=floors)
@@ -82,10 +79,7 @@ class RowLocks:
 
     @contextmanager
     def acquire(self, *rows: Rows) -> Iterator[None]:
-        """Lock rows of each table in a ``with`` block, once all are free.
-
-        Pass one slice or array of ascending positions per table.
-        """
+        """Lock a slice or positions per table in a ``with`` block, once free."""
         if self.threads == 1:
             yield
             return
@@ -149,7 +143,7 @@ def initial_floors(rows: Matrix, columns: Matrix, *, k: int) -> NDArray[np.float
     """Return a floor just below each row's k-th cosine among sampled columns.
 
     ``rows`` (N, D) and ``columns`` (M, D) are unit rows. The floors, float32 (N,), are -inf if
-    there are fewer than ``MIN_COLUMNS_TO_SEED`` columns, or k is above ``SEEDS``.
+    there are fewer than 8,192 columns, or k is above 128.
     """
     floors = np.full(len(rows), -np.inf, dtype=np.float32)
     if len(columns) < MIN_COLUMNS_TO_SEED or k > SEEDS:
@@ -169,7 +163,7 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> tuple[Matrix, NDA
     """Return the ``kept`` columns with the largest bounds for each row.
 
     Bounds are float32 (R, kept), largest first, and ids of ``columns`` int32 (R, kept). Of equal
-    bounds, the first columns stay. If there are fewer columns, the last are -inf and -1.
+    bounds, the first columns stay. If columns are fewer, the last are -inf and -1.
     """
     bounds = np.full((len(rows), kept), -np.inf, dtype=np.float32)
     ids = np.full((len(rows), kept), NO_NEIGHBOUR, dtype=np.int32)
@@ -192,9 +186,9 @@ def growing_blocks(rows: int, size: int) -> list[slice]:
 def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matrix) -> Hits:
     """Return the pairs of rows and columns whose bounds exceed a floor.
 
-    The bound must exceed the floor of the row or of the column, float32 (R,) and (C,). Because
-    floors may rise later, users of the hits must compare the bounds again. Hits are row times C
-    plus column, int32 (H,), and bounds, float32 (H,). A row's columns ascend.
+    The bound must exceed the floor of the row or of the column, float32 (R,) and (C,). Neither side
+    is empty. Hits are row times C plus column, int32 (H,), and bounds, float32 (H,). A row's
+    columns ascend. Errors of ``product`` are raised.
     """
     codes = (*rows.terms, row_floor), (*columns.terms, column_floor)
     if kernels := _kernels_for(rows):

@@ -133,7 +133,7 @@ def multiplier(
 
     The function returns exact products (R, C). It uses torch if that is loaded and faster, and
     NumPy's floats without an ``InstructionSet``. Codes of both are -``largest`` to ``largest``. If
-    that is at most 63, AVX2 multiplies faster.
+    that is at most 63, AVX2 multiplies faster. ``columns`` must not change after the call.
     """
     from miner.knn.core import int8  # loads Numba
 
@@ -205,7 +205,7 @@ def torch_is_loaded() -> bool:
 def torch_pays(operations: float) -> bool:
     """Return whether torch is loaded, or installed and worth loading.
 
-    ``operations`` is the number of operations to compute, two for each multiply-add.
+    It is worth loading from 2**38 ``operations``, two for each multiply-add.
     """
     return torch_is_loaded() or (operations >= TORCH_FROM and find_spec("torch") is not None)
 

@@ -180,7 +180,7 @@ def merge_some(neighbours: Neighbours, rows: NDArray[np.integer], others: Neighb
 def search_table(source: Matrix, target: Matrix, *, k: int) -> tuple[Neighbours, Neighbours]:
     """Search unit rows (N, D) and (M, D) by a table (N, M) of all cosines.
 
-    Neighbours are (N, min(k, M)) of sources and (M, min(k, N)) of targets, ties by position.
+    Neighbours are (N, min(k, M)) and (M, min(k, N)), ties by position. ``k`` is at least 1.
     """
     table = np.empty((len(source), len(target)), dtype=np.float32)
     for columns in blocks(len(target), TABLE_ROWS):

@@ -4,6 +4,7 @@ Results of a search do not depend on them. Axes are principal components of samp
 sides (Jolliffe 2002, Principal Component Analysis, 2nd ed.; ``miner.knn.core.codes``). Coarse
 precisions and few axes take few operations, but more bounds exceed floors, and exact cosines take
 time. Functions that choose may load torch (``miner.knn.core.products.low_precision_pays``).
+``source`` (N, D) and ``target`` (M, D) are unit rows, and ``k`` is the number of neighbours.
 """
 
 from __future__ import annotations
@@ -111,9 +112,8 @@ def choose(
 ) -> Precision:
     """Return ``precision``, unchecked, or the fastest one if it is None.
 
-    ``source`` and ``target`` are unit rows (N, D) and (M, D), and ``k`` is the number of
-    neighbours. Up to ``tried`` rows of each side are searched in float32. With an empty side, the
-    fastest is float32.
+    Up to ``tried`` rows of each side are searched in float32. With an empty side, the fastest is
+    float32.
     """
     return precision or _fastest(_TwoWayTrial(source, target, k, tried))
 
@@ -123,7 +123,6 @@ def choose_codes(
 ) -> tuple[Precision, Matrix | None]:
     """Choose the precision like ``choose``, and the fastest axes.
 
-    ``source`` (N, D) and ``target`` (M, D) are unit rows, and ``k`` is the number of neighbours.
     Axes are orthonormal columns, float32 (D, D'). None means that codes without axes are as fast,
     or that trials don't pay.
     """
@@ -167,8 +166,8 @@ def _best_axes(trial: _TwoWayTrial, precision: Precision) -> Matrix | None:
 def scatter_of(source: Matrix, target: Matrix) -> Matrix:
     """Return the mean products of coordinates of both sides, float32 (D, D).
 
-    ``source`` (N, D) and ``target`` (M, D) are unit rows, at least one each. Up to 4,096 of a side
-    are evenly sampled, and their mean is subtracted.
+    Neither side is empty. Up to 4,096 rows of each are evenly sampled, and each side's mean is
+    subtracted. Both sides count equally.
     """
     scatter = np.zeros((source.shape[1],) * 2, dtype=np.float32)
     for side in (source, target):
@@ -206,8 +205,7 @@ def mixed(axes: Matrix) -> Matrix:
 def candidates_per_row(source: Matrix, target: Matrix, *, k: int, precision: Precision) -> int:
     """Return how many largest products contain the k nearest of most rows.
 
-    ``source`` (N, D) and ``target`` (M, D) are unit rows, and neither is empty. The number is from
-    k + 4 to max(64, k + 4).
+    Neither side is empty. The number is from k + 4 to max(64, k + 4).
     """
     both = _TwoWayTrial(source, target, k, TRIAL_ROWS)
     counts, least = [trial.hidden(precision) for trial in both.trials], k + SPARE

@@ -21,7 +21,7 @@ MAX_HITS_PER_TILE_ROW = 32
 
 
 class Tiling(NamedTuple):
-    """The rows, columns, dimensions, warps and stages of a tile in Triton."""
+    """A tile's rows and columns, dimensions per step, and Triton's options."""
 
     rows: int
     columns: int

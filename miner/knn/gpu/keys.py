@@ -1,8 +1,7 @@
 """Candidates as int64 keys that sort by product.
 
 The high half contains the bits of the float32 product, inverted for negative numbers so that
-integers sort like floats. The low half contains the position. So a hit is one number, one sort
-orders both, and the selection does not depend on the order of hits.
+integers sort like floats. The low half contains the position. So one sort orders both.
 """
 
 from typing import NamedTuple
