@@ -32,11 +32,9 @@ class TextOptions:
 class MapOptions(TextOptions):
     """Options of ``adit map``, whose corpora may be word vectors (``.vec``).
 
-    Attributes:
-        start: One of ``STARTS``, or a file with a word and its translation per line.
-        refinements: How often the map is refitted to mutual nearest neighbours.
-        vec: Folder to write both languages' mapped word vectors to, as ``XX.vec``, or None.
-        words: How word vectors are learned from text.
+    ``start`` is one of ``STARTS``, or the path of a file with a word and its translation per line.
+    The map is refitted ``refinements`` times to mutual nearest neighbours. ``vec`` is a folder to
+    write both languages' mapped word vectors to, as ``XX.vec``, or None.
     """
 
     start: str = IDENTICAL

@@ -35,11 +35,9 @@ ClusterRow: TypeAlias = tuple[int, int, float, dict[str, tuple[str, str]]]
 class ManyOptions:
     """Options of a run of many languages that runs of a pair lack.
 
-    Attributes:
-        corpora: Folder with a corpus per language, or a corpus with a field ``language``.
-        output: Folder for the outputs ``XX-YY.ENDING``, one per pair of languages.
-        pairs: Pairs such as "de-en,fr-en", or "all" for each pair once, in alphabetical order.
-        ending: Suffix of the outputs without its first dot.
+    ``corpora`` is a folder with a corpus per language, or a corpus with a field ``language``.
+    ``pairs`` are such as "de-en,fr-en", or "all" for each pair once, in alphabetical order. Their
+    outputs in the folder ``output`` are ``XX-YY.ENDING``, with ``ending`` without its first dot.
     """
 
     corpora: Place
@@ -51,7 +49,8 @@ class ManyOptions:
 def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
     """Find the corpus of each language, as options by language code.
 
-    A file is first split by language in ``work_dir``. Codes are as named, or BCP 47 tags if split.
+    Codes are as in names, or the BCP 47 tags by which a file is first split in ``work_dir``, where
+    records without a known language are skipped.
 
     Raises:
         FileNotFoundError: ``corpora`` does not exist.
@@ -94,8 +93,9 @@ def job_of_languages(
 ) -> Job:
     """Build the job that mines the language pairs of ``many``.
 
-    ``base`` has the options that pairs share. Its own corpora and output are replaced. Parts are
-    named as ``de`` or ``de-en``. Unknown or repeated ``many.pairs`` raise ValueError.
+    ``base``, the whole, has the options that its parts share, except for corpora, outputs and work
+    folders. Parts are languages of pairs, as ``de``, and pairs, as ``de-en``. Unknown or repeated
+    ``many.pairs`` raise ValueError.
     """
 
     def part(name: str, source: str, target: str) -> MiningOptions:
@@ -125,8 +125,9 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
     The file is ``multiway.tsv`` in ``many.output``, or ``multiway.jsonl`` if ``many.ending`` begins
     with jsonl. A line, after a header in TSV, has a cluster's number of languages, number of links
     (pairs), score of the last link needed for it, and at most one sentence per language. Clusters
-    of most languages come first. ValueError says that languages are more than 64 or a run is not
-    finished, OutputError that writing failed.
+    of most languages come first. Of merged sentences, only the first is written. ValueError says
+    that languages are more than 64, or a run is unfinished or damaged, OSError that a file cannot
+    be read or written.
     """
     runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
     sides: dict[str, Side] = {}

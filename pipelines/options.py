@@ -69,7 +69,7 @@ class MiningOptions:
     """Options of a run, named as in the help of ``adit mine`` and ``rate``.
 
     Attributes:
-        threshold: -inf if the option ``--threshold`` is not given.
+        threshold: Kept pairs score above it, -inf if ``--threshold`` is not given.
         score: "words", "margin", or None to decide it by the languages' word vectors.
         scope: "document" to search only paired documents, "corpus" to search all sentences.
         margin_scope: Scope of the neighbours that margins use, None for ``scope``.
@@ -77,7 +77,7 @@ class MiningOptions:
         document_threshold: Minimum score of document pairs that the run finds.
         alignment: "free" or "monotone"; "lines" in ``adit rate``, where line i of both corpora is
             a pair, and all pairs are kept unless ``threshold`` or ``fdr`` is given.
-        memory: Limit in bytes, None for half of the machine's memory.
+        memory: Bytes for all ``workers``, or a process of ``runner``; None for half of a machine's.
         rows_per_shard: Maximum sentences per shard; memory may require fewer.
         filters: Names of single filters; sets such as "web" pass the checks, but fail later.
         runner: Beam's name of another engine, with its ``beam_options``; None for this machine.
@@ -230,7 +230,7 @@ def job_of(options: MiningOptions) -> Job:
 
 
 def check_options(options: MiningOptions) -> None:
-    """Check the options of a run, and that named files can be used.
+    """Check a run's options, without its encoder and contents of files.
 
     Raises:
         ValueError: An option is invalid, or conflicts with another option or a file.

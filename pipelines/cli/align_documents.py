@@ -1,4 +1,4 @@
-"""Run ``adit align``, which aligns the sentences of translated documents."""
+"""Run ``adit align``, and print user errors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences can be merged, split or missing.
 
     Raises:
-        ValueError: Printed, not raised: ``--document-pairs`` without an output in .jsonl.
+        ValueError: Printed, not raised, such as ``--document-pairs`` without an output in .jsonl.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs

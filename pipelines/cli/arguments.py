@@ -174,7 +174,7 @@ EMBED_HELP = {
 
 
 def make_add_option(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
-    """Return ``group.add_argument`` for one option with help in ``texts``."""
+    """Return ``group.add_argument`` for an option of ``texts``, its helps."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 

@@ -27,11 +27,11 @@ SUFFIXES = (".jsonl", ".parquet")
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
     """Set the options on documents that ``args`` leave open, in place.
 
-    Folders of documents in ``corpora`` get the format "documents" instead of "auto". The alignment
-    becomes "monotone" if ``corpora`` are one or more folders of documents, and retrieval, index,
-    vectors, ``--plan`` and options on documents are defaults. Otherwise it becomes "free". The
-    scope becomes "corpus" if free without document pairs, otherwise "document". Pairs "auto" become
-    None. Errors of ``holds_documents`` are raised.
+    ``corpora``, source first, get the format "documents" instead of "auto" if they are folders of
+    documents. If all are, at least one, and retrieval, index, vectors, ``--plan`` and options on
+    documents are defaults, the alignment becomes "monotone", otherwise "free". The scope becomes
+    "corpus" if free without document pairs, otherwise "document". Pairs "auto" become None. Errors
+    of ``holds_documents`` are raised.
 
     Raises:
         ValueError: The scope is "corpus", but document pairs or "auto" are given.

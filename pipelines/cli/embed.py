@@ -23,10 +23,10 @@ from pipelines.stages.reading.language import language_sample
 def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
     """Encode each record of a corpus as a row of ``args.output``.
 
-    ``args`` are of ``add_embedding``. The returned line describes the rows. Rejected records are
-    zero rows, except for blank lines of pretokenised corpora. ValueError says that the corpus, the
-    encoder or an option cannot be used, OSError that a file cannot be read or written.
-    ModuleNotFoundError says that the encoder needs a package.
+    ``args`` are of ``add_embedding``, with files instead of pipes. The returned line describes the
+    rows. Rejected records are zero rows, except for blank lines of pretokenised corpora. ValueError
+    says that the corpus, the encoder or an option cannot be used, OSError that a file cannot be
+    read or written, ModuleNotFoundError that the encoder needs a package.
     """
     check_files([args.corpus], args.output)
     check_writable(args.output)

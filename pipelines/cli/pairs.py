@@ -1,4 +1,4 @@
-"""Rate the pairs of one file, and convert files of pairs."""
+"""Rate pairs for ``adit rate``, and convert them, printing user errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STREAMED = (
 def rated_pairs(args: argparse.Namespace) -> Iterator[Callable[[Place], None]]:
     """Prepare a run of ``adit rate``, and yield a function that writes OUT.
 
-    In ``args``, the order is set. A file of pairs sets languages that are None. For it, or with
+    In ``args``, an order of None is decided, and languages by a file of pairs. For it, or with
     ``--repair``, source, target and formats become two files of lines in the work folder or a
     temporary folder. The function takes the finished run's work folder. With ``--order score``, it
     does nothing. ValueError says that options conflict, or a file is not recognised or has no pair,
@@ -99,7 +99,7 @@ def rate_in_passing(args: argparse.Namespace, monitor: Monitor) -> int:
     """Rate lines by their texts while they are read (``--score texts``).
 
     OUT or, if ``args.to_stdout``, stdout is written, and 0 is returned. Unless ``args.quiet``,
-    counts go to stderr. In ``args``, the order is set and maybe the encoder and languages.
+    counts go to stderr. In ``args``, the order and maybe the encoder and languages are set.
     ValueError says that a file is unreadable or not recognised, that its first 10,000 lines have no
     pair, that options conflict, or that a language has no word vectors or filter. OSError says that
     a file of pairs is missing or OUT cannot be written, ModuleNotFoundError that ftfy is.

@@ -34,7 +34,10 @@ logger = logging.getLogger(__name__)
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
-    """Set up logging by ``--quiet`` and ``--verbose``, and return a monitor."""
+    """Set up logging by ``--quiet`` and ``--verbose``, and return a monitor.
+
+    From then on, threads that fail print nothing, except with ``--verbose``.
+    """
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
     # Beam logs each failure with a traceback, while the stage's own error is one line.
@@ -56,13 +59,12 @@ def supports_pipes(
 ) -> Callable[[Work], Work]:
     """Build a decorator of commands that read pipes and write to stdout.
 
-    The arguments ``inputs`` name corpora. A pipe in one of them is replaced by the path of a
-    temporary copy. If ``streams`` is true of the arguments, a pipe that is neither Parquet nor a
-    zip file is replaced by a ``Pipe``. If OUT is ``-`` or missing, ``args.to_stdout`` is True, and
-    a file that is written to the temporary ``args.output`` is copied to stdout. Its format is
-    ``args.format``, by default ``ending``. If ``ending`` is None, OUT stays. The command raises
-    ValueError if OUT is missing on a terminal without ``--plan``, or pipes are used with
-    ``--runner``, an unknown format, several output files, or standard input twice.
+    A pipe in the arguments ``inputs`` is replaced by the path of a temporary copy or, if
+    ``streams`` is true of ``args`` and it is neither Parquet nor a zip file, by a ``Pipe``. If OUT
+    is ``-`` or missing, and ``ending`` not None, ``args.to_stdout`` is True, and a temporary
+    ``args.output``, in the format ``args.format`` or else ``ending``, is copied to stdout at the
+    end. ValueError says that OUT is missing on a terminal without ``--plan``, or pipes are used
+    with ``--runner``, an unknown format, several output files, or standard input twice.
     """
 
     def decorate(work: Work) -> Work:

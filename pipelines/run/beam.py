@@ -105,7 +105,7 @@ class Stage(beam.DoFn):
     """A Beam function that calls the stage of a step on each element.
 
     Stages of one ``run_id``, a unique name, share an encoder per process. Metrics of Beam count
-    elements and sentences, and have milliseconds per element and the peak memory of workers.
+    elements and sentences, and have milliseconds per element and the peak bytes of workers.
     """
 
     def __init__(self, step: MapStep, job: Job, run_id: str) -> None:
@@ -172,7 +172,7 @@ def _distribute_on_demand(references: PCollection, claims: Path, workers: int) -
 class Claim(beam.DoFn):
     """A Beam function that divides a list of elements among workers.
 
-    The pipeline has the list once per worker. A file in ``folder`` marks an element as claimed.
+    The pipeline has the same list for each worker. Files in ``folder`` claim positions for good.
     """
 
     def __init__(self, folder: Path) -> None:

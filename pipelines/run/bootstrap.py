@@ -1,7 +1,6 @@
 """Improve an encoder in rounds of mining, and training on mined pairs.
 
-A round is a folder, ``OUT/rounds/N``, with the work folder of its run and the pairs that it keeps.
-Figures, which seal the mining, and the encoder trained on the pairs follow.
+A round is a folder, ``OUT/rounds/N``, with its run's work folder, its pairs and its encoder.
 """
 
 import json
@@ -41,12 +40,13 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
     """Mine and train in rounds, and write the best encoder to ``output``.
 
     A dictionary per mining, also the last, which only evaluates, is returned: "pairs" is the number
-    of training pairs, "kept by" their rule ("fdr 0.1"), "mutual" the number of held-out sentences
-    with a mutual nearest neighbour. Rounds also end if it does not grow. Finished ones are reused.
+    of mined pairs to train on, "kept by" their rule ("fdr 0.1" or "best 0.25"), "mutual" that of
+    held-out sentences with a mutual nearest neighbour. Rounds also end if it does not grow, and
+    finished ones are reused.
 
     Raises:
         ValueError: Inputs are invalid, a mining finds no usable pair, the first encoder stays the
-            best, or ``output`` has rounds of other options.
+            best, or ``output`` has rounds of other inputs or options except ``rounds``.
         OSError: A file cannot be read or written.
         ModuleNotFoundError: Training needs torch, which is not installed.
     """

@@ -48,10 +48,10 @@ SEARCHING = ("prepare", "train", "fill", "cut", "search")  # stages that the cos
 def plan_run(options: MiningOptions) -> str:
     """Describe the estimated time, memory and disk space of a run, in lines.
 
-    Only the first lines of the corpora are mined, in a temporary folder, with logging disabled. If
-    a run with the default encoder needs ten minutes or more, the time with the faster one is
-    included. ValueError says that the run would reject its options or inputs, or its scope is
-    "document", OSError that an input cannot be read, ModuleNotFoundError that an extra is missing.
+    All lines are counted, but only the first mined, in a temporary folder, without logging. Of a
+    run with the default encoder for ten minutes or more, the time with the faster one is included.
+    ValueError says that the run would reject its options or inputs, or its scope is "document",
+    OSError that a file cannot be read or written, ModuleNotFoundError that an extra is missing.
     """
     lines, seconds = _plan(options)
     if _is_long(options, seconds):
@@ -153,7 +153,7 @@ def _describe_memory(fit: Fit) -> str:
 def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
     """Estimate the bytes of a full work folder, and of the output as text.
 
-    ``sizes`` are by side, source first. A FAISS index counts as float32 vectors.
+    ``options`` are of a ``Fit``, ``sizes`` by side, source first. A FAISS index counts as float32.
     """
     rows = [size.rows for size in sizes.values()]
     method = options.method or auto_method(*rows)

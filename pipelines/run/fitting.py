@@ -1,8 +1,4 @@
-"""Fit a run into memory, by each stage's needs and the size of shards.
-
-The figures are peaks of stages (VmHWM) and arrays (tracemalloc), rounded up, of ``adit mine`` on
-200,000 x 200,000 lines of 110 bytes and 16 dimensions (2026-11-21).
-"""
+"""Fit a run into memory, by each stage's needs and the size of shards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +26,8 @@ from pipelines import memory
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, MiningOptions
 
+# Peaks of stages (VmHWM) and arrays (tracemalloc), rounded up, of ``adit mine`` on 200,000 lines
+# of 110 bytes per side and 16 dimensions (2026-11-21).
 CHOSEN_BYTES = 240  # of a shard's row in selection: number, mean, pair, and finding the pair
 CHOSEN_LIST_BYTES = 106  # of each neighbour of such a row, with the look-up in its own list
 LINE_BYTES = 96  # of a rated line: the rows of its sentences, and their sorted pair
@@ -64,9 +62,9 @@ Sizes: TypeAlias = Mapping[str, SideSize]
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """The estimated memory of a run.
+    """The estimated memory of each process of a run.
 
-    ``options`` have rows per shard that fit, and a k of at most the larger side's rows.
+    ``options`` have the chosen rows per shard, and a k of at most the larger side's rows.
     ``libraries`` is bytes of libraries and encoders. ``stages`` are further bytes by stage name.
     """
 
@@ -108,8 +106,8 @@ def fit_shards(run: RunContext) -> int:
     """Return the maximum rows per shard with which all pairs fit into memory.
 
     The result is at most ``options.rows_per_shard``. If ``options.memory`` is None, half of the
-    machine's memory is the limit, and the result is at least 32,768 if that is allowed. Errors of
-    ``measure_side`` and ``fit_run`` are raised, such as ValueError if a pair needs more.
+    machine's memory is the goal, and the result is at least 32,768 or that option, even if it does
+    not fit. Errors of ``measure_side`` and, with a limit, ``fit_run`` are raised.
     """
     pairs = [run.for_part(name) for name in run.job.pairs]
     if run.options.memory is not None:
@@ -132,7 +130,8 @@ def fit_shards(run: RunContext) -> int:
 def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     """Choose the largest shards with which a run fits into memory.
 
-    ``sizes`` are by side. Errors of ``load_libraries``, which is called, are raised.
+    ``sizes`` are by side. If ``options.memory`` is None, half of the machine's memory is the goal,
+    and may be exceeded. Errors of ``load_libraries``, which is called, are raised.
 
     Raises:
         ValueError: The run needs more than ``options.memory``.

@@ -1,8 +1,6 @@
 """Beam's job server, out of reach of the terminal's interrupts.
 
-    python -m pipelines.run.job_server JAVA ARGUMENT...
-
-An interrupt is for the command, which cancels the job through the server.
+Run it as ``python -m pipelines.run.job_server JAVA ARGUMENT...``.
 """
 
 import ctypes

@@ -38,8 +38,9 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     """Learn word vectors of two languages, map them, and write the encoder.
 
     The criteria, mean cosines, of the first map and each refinement are returned. The best map is
-    written. ValueError says that options, text, vectors or a dictionary cannot be used, OSError
-    that a file cannot be read or written. ModuleNotFoundError says that ``start`` needs torch.
+    written. Learning resumes from ``output``. ValueError says that options, text, vectors or a
+    dictionary cannot be used, OSError that a file cannot be read or written, ModuleNotFoundError
+    that ``start`` needs torch.
     """
     _check_options(options)
     (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)

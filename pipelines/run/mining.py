@@ -30,8 +30,8 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
     """Mine two corpora, and write or replace ``options.outputs``.
 
     Outputs are not written if ``options.order`` is "input", or ``options.is_packaging_job``. Other
-    files that stay are in ``options.work_dir``. ``monitor`` shows progress; None makes a new one.
-    Calls in one process may overlap if their work folders and outputs differ.
+    files stay in ``options.work_dir``, and results there are reused. ``monitor`` shows progress,
+    None makes a new one. Calls may overlap if their work folders and outputs differ.
 
     Raises:
         ValueError: An option or input is invalid, or another run uses the work folder. On workers

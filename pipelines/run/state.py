@@ -1,9 +1,4 @@
-"""Lock a work folder during a run, and record its progress in a ledger.
-
-Each process appends to its own file of the ledger. Remote files cannot be appended to; there each
-process writes small files, of at most ``CHUNK`` lines. The file system locks a local work folder. A
-file that the run renews locks a remote one, but does not stop two runs that start together.
-"""
+"""Lock a work folder during a run, and record its progress in a ledger."""
 
 import contextvars
 import fcntl
@@ -32,7 +27,7 @@ from miner.storage.places import Place, RemotePath, remove_tree, tree_files
 logger = logging.getLogger(__name__)
 
 BEGUN = "begun.json"
-CHUNK = 32  # lines per remote file; a line is written 16 times on average
+CHUNK = 32  # lines per remote file, as none can be appended to; a line is written 16 times
 RENEWED_SECONDS = 20.0  # between renewals of a remote lock
 STALE_SECONDS = 90.0  # from the last renewal until a remote lock is free
 _SINCE = itemgetter("since")  # of a note
@@ -185,6 +180,7 @@ def exclusive_run(work_dir: Place) -> AbstractContextManager[None]:
     """Lock an existing work folder against other runs while a context is open.
 
     ValueError says that another run uses it. Without locks in the file system, a warning is logged.
+    A remote folder's lock, a file that is renewed, does not stop two runs that start together.
     """
     path = WorkFolder(work_dir).lock
     return _renewed_lock(path) if isinstance(path, RemotePath) else _system_lock(path)

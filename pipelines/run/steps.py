@@ -5,9 +5,8 @@
             documents, or rate lines) -> score -> judge -> filter -> drop near-copies -> keep
             -> summary -> export
 
-Elements are small references to sealed artefacts, never sentences or vectors. ``execute``
-interprets the steps in this process, ``pipelines.run.beam`` on Beam's engines, with the same
-artefacts. If an engine loses shards, tiles or batches, a later stage raises ValueError.
+Elements are small references to sealed artefacts. ``execute`` interprets the steps in this process,
+``pipelines.run.beam`` on Beam's engines. If one loses elements, a later stage raises ValueError.
 """
 
 import time
@@ -65,13 +64,13 @@ class MapStep:
 
 @dataclass(frozen=True, kw_only=True)
 class GatherStep:
-    """A step that collects references in lists, by part of the job and key.
+    """A step that collects references in unordered lists, by part and key.
 
     Attributes:
-        whole: Whether parts are ignored, so that there is one list of all.
+        whole: Whether all parts count as the whole job, whose elements the lists become.
         key: Returns the key of a reference.
         as_many_as: A stage that makes as many references as there will be lists, or None.
-        each_corpus: Whether there is a list per corpus, instead of per pair.
+        each_corpus: Whether ``key`` gives a list per corpus, not per pair; only used in counts.
     """
 
     name: str

@@ -79,7 +79,7 @@ class TextRater:
         ]
 
     def rate_lines(self, lines: Iterator[FilePair]) -> Iterator[RatedLine]:
-        """Yield each line with its rating, in their order, rated in threads."""
+        """Yield lines with their ratings, in order, reading some lines ahead."""
         size = PAIRS_PER_THREAD * thread_count()
         blocks = iter(lambda: list(islice(lines, size)), [])
         return chain.from_iterable(prefetch(self.rate, blocks))
