@@ -46,7 +46,10 @@ def normalize_punctuation(language: str) -> Step:
 
 
 class PerlTokenizer(MosesTokenizer):
-    """A tokeniser as ``tokenizer.perl -no-escape``, by shortest ISO 639 code."""
+    """A tokeniser that, if called, works as ``tokenizer.perl -no-escape``.
+
+    Its language is the shortest ISO 639 code. The inherited ``tokenize`` escapes by default.
+    """
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "
     COMMA_SEPARATE_2 = regex.compile(r",(\P{N})"), r" , \1"

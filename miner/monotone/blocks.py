@@ -56,7 +56,7 @@ def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: 
 
     ``encode(texts, normalize=...)`` is the method of an ``encoder.Encoder``. If that is a bag of
     words (``is_bag``), each sentence is encoded once and vectors are added. Otherwise, each block
-    of 1 to 5 sentences is encoded as one text, in five times the time. Lengths omit outer spaces.
+    of 1 to 5 sentences is encoded as one text: 15 times as many words. Lengths omit outer spaces.
     """
     lengths = np.array([len(text.strip()) for text in texts], dtype=np.float64)
     if is_bag:
