@@ -94,8 +94,8 @@ def _matched(side: frozenset[Number], other: frozenset[Number]) -> int:
 def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
     """Count the shared and unshared numbers of P pairs of texts, (3, P).
 
-    Rows count the numbers that both texts have, the numbers that only one has, and the lesser of
-    the numbers that only the source and only the target has.
+    Rows count the different numbers that both texts have, the numbers that only one has, and the
+    lesser of the numbers that only the source and only the target has.
     """
     counts, none = np.zeros((3, len(source))), frozenset[Number]()
     numbers_of = [

@@ -124,10 +124,10 @@ def encoded_sides(
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
     """Yield the vectors of each language and of English.
 
-    An item is a language other than English, its vectors, and English vectors, float32 (N + M, D),
-    by the parts of a joined encoder that know both languages. The N lines come first, then the M
-    lines in ``more`` of the language or of English. ``encode``, by default ``Encoder.encode``,
-    takes an encoder, sentences and their language. Errors of ``encoders_of_languages`` are raised.
+    An item is a language other than English, its vectors, and English vectors, float32, by the
+    parts of a joined encoder that know both languages. Each side is (N + M, D): its N lines, then
+    its own M lines in ``more``, if any. ``encode``, by default ``Encoder.encode``, takes an
+    encoder, sentences and their language. Errors of ``encoders_of_languages`` are raised.
     """
 
     def embed(model: Encoder, language: str) -> Matrix:

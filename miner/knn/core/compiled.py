@@ -122,7 +122,7 @@ def keep_largest(tile_hits: Any, numbers: Any, bounds: Any, ids: Any) -> None:
 def round_centred(rows: Any, mean: Any, limits: Any, codes: Any) -> None:
     """Round rows (N, D) minus their ``mean`` (D,) to codes within ``limits``.
 
-    Limits are the largest code, and the largest sum of eight codes of one sign that an
+    Limits are the largest code, at most 127, and the largest sum of eight codes of one sign that an
     ``InstructionSet`` adds in 16 bits, eight times the largest code if it adds none. ``codes`` are
     four arrays to fill: codes, int8 or int16 (N, D), and, float32 (N,) each, the units that codes
     count, the lengths of centred rows, and the lengths of rounding errors.
