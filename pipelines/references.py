@@ -21,6 +21,7 @@ from miner.arrays import (
     NO_NEIGHBOUR,
     Columns,
     IntArray,
+    Mask,
     Matrix,
     Neighbours,
     Rows,
@@ -423,6 +424,13 @@ def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
     """Load neighbours from ``save_list``, by paths from ``file(file name)``."""
     ids, cosines = (load_array(file(part)) for part in layout.list_files(name))
     return Neighbours(ids=ids, cosines=cosines)
+
+
+def find_rows(ids: IntArray, rows: IntArray) -> tuple[Mask, IntArray]:
+    """Mask the ``rows`` in ascending ``ids``, and find their positions in it."""
+    positions = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
+    mask = ids[positions] == rows if len(ids) else np.zeros(rows.shape, dtype=np.bool_)
+    return mask, positions[mask]
 
 
 def to_row_ids(neighbours: Neighbours, rows: IntArray) -> Neighbours:

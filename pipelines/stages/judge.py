@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from miner.arrays import Direction, FloatArray, IntArray, JudgedPairs, Mask, Neighbours, Pairs
+from miner.arrays import Direction, FloatArray, IntArray, JudgedPairs, Neighbours, Pairs
 from miner.judge.features import (
     STATISTICS_PAIRS,
     NeighbourhoodStats,
@@ -46,7 +46,7 @@ from miner.storage.pair_tables import numbers_schema, pairs_of
 from miner.threads import even_blocks, use_all_threads
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
-from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_complete
+from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_complete, find_rows
 from pipelines.stages.export import EXPORT_ROWS, completed_pairs, texts_of
 from pipelines.stages.select import range_pairs, write_in_order
 
@@ -336,7 +336,7 @@ def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray)
     """
     parts = []
     for shard in shards:
-        mask, positions = locate_rows(shard.embedded.row_ids(), rows)
+        mask, positions = find_rows(shard.embedded.row_ids(), rows)
         parts.append((mask, shard.load(run.options.scopes[0]).take(positions)))
     neighbours = Neighbours.empty(len(rows), max(part.ids.shape[1] for _, part in parts))
     for mask, part in parts:
@@ -350,16 +350,9 @@ def _neighbourhood_means(
 ) -> FloatArray:
     means = np.zeros(rows.shape)
     for shard in shards:
-        mask, positions = locate_rows(shard.embedded.row_ids(), rows)
+        mask, positions = find_rows(shard.embedded.row_ids(), rows)
         means[mask] = shard.load(run.options.scopes[-1]).take(positions).means()
     return means
-
-
-def locate_rows(ids: IntArray, rows: IntArray) -> tuple[Mask, IntArray]:
-    """Mask the ``rows`` in ascending ``ids``, and find their positions in it."""
-    positions = np.minimum(np.searchsorted(ids, rows), max(0, len(ids) - 1))
-    mask = ids[positions] == rows if len(ids) else np.zeros(rows.shape, dtype=np.bool_)
-    return mask, positions[mask]
 
 
 def _best_margins(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
@@ -369,6 +362,6 @@ def _best_margins(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
     best = np.full(len(distinct), -np.inf)
     with pq.ParquetFile(chosen.pairs.file(PAIRS)) as file:
         for batch in file.iter_batches(columns=[f"{side}_row", "score"]):
-            mask, positions = locate_rows(distinct, batch[f"{side}_row"].to_numpy())
+            mask, positions = find_rows(distinct, batch[f"{side}_row"].to_numpy())
             np.maximum.at(best, positions, batch["score"].to_numpy()[mask])
     return best[inverse].reshape(rows.shape)

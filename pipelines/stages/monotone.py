@@ -25,8 +25,8 @@ from pipelines.references import (
     SideVectors,
     check_complete,
     collect_sides,
+    find_rows,
 )
-from pipelines.stages.judge import locate_rows
 from pipelines.stages.reading.documents import one_to_one_pairs, positions_by_value
 from pipelines.stages.select import write_sorted
 
@@ -159,7 +159,7 @@ class _NeighbourhoodMeans:
 
     def of_beads(self, beads: pa.ChunkedArray) -> FloatArray:
         rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
-        mask, positions = locate_rows(self._rows, rows)
+        mask, positions = find_rows(self._rows, rows)
         bead = np.repeat(np.arange(len(sizes)), sizes)[mask]
         sums = np.bincount(bead, self._means[positions], minlength=len(sizes))
         counts = np.bincount(bead, minlength=len(sizes))
