@@ -3,7 +3,7 @@
     python benchmarks/judge.py train-more --pairs zh-en,it-en --among train --bucc bucc-style \
         --exclude NAMES
 
-takes what judge_mined.py takes, but for the output. For each language pair of the comparable
+This takes the options of judge_mined.py, except for -o. For each language pair of the comparable
 corpora a judge is trained without it, on all splits of the others, and judges its ``training``
 split, by each encoder: F1 of the pairs with a probability of at least one half, the best F1 that a
 threshold could reach, and for ``--fdr`` 0.05 and 0.1 the share of wrong pairs and the recall, all

@@ -68,7 +68,8 @@ def run_command(main: Callable[[], int], program: str) -> int:
     except (MemoryError, OSError, ValueError) as error:
         message = error_line(error)
     except ModuleNotFoundError as error:
-        if not (message := how_to_install(error) or ""):
+        message = how_to_install(error) or ""
+        if not message:
             raise
     message = " ".join(message.split("\n"))
     sys.stderr.write(f"{program}: error: {message}\n")

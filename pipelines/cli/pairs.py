@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ("src_format", "tgt_format", "input_format")  # of corpora, which pairs do not need
+CORPUS_FORMATS = ("src_format", "tgt_format", "input_format")  # options of SRC and TGT
 SAMPLED_PAIRS = 8192  # that show which fields the pairs have
 # The only options that --score texts works with.
 STREAMED = (
@@ -168,7 +168,7 @@ def _pairs_to_rate(args: argparse.Namespace) -> PairFile:
             raise ValueError("--columns conflicts with TGT; omit one of them")
         formats = (args.src_format or args.input_format, args.tgt_format or args.input_format)
         pairs = pairs_of_corpora(args.source, args.target, formats)
-    elif options := [name for name in FORMATS if getattr(args, name) not in (None, "auto")]:
+    elif options := [each for each in CORPUS_FORMATS if getattr(args, each) not in (None, "auto")]:
         option = f"--{options[0].replace('_', '-')}"
         raise ValueError(f"{option} requires TGT; omit {option}: the format of pairs is recognised")
     else:
