@@ -11,7 +11,7 @@ from synthetic_corpora import RIGHT, UNKNOWN, LabelledCorpora
 from encoder import Encoder, load_encoder
 from eval.mined import mine_texts
 from miner.arrays import FloatArray, Mask, Matrix
-from miner.judge.features import FEATURES, NEIGHBOURHOOD, SEEN
+from miner.judge.features import COLUMNS, CONTEXT, MINED, NEIGHBOURHOOD
 from miner.judge.model import LEAF, Judge
 from miner.judge.prior import SCORES, count_scores, fit_peak
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 ENCODERS = ("mini", "mini+use")  # that mine the corpora
 BUCC_WEIGHT = 0.9  # share of comparable corpora, which are few but natural
-MORE_WEIGHT = 0.015  # share of the smaller corpora of further languages
-WITHOUT_NEIGHBOURS = 4  # one example in 4 is repeated without neighbours
+MORE_WEIGHT = 0.02  # share of the smaller corpora of further languages
+WITHOUT = NEIGHBOURHOOD, (CONTEXT,)  # features without which some examples are repeated
+REPEATED = 4  # one example in 4 for each
 # Features that raise the score, and features that lower it.
 FOR = (
     *("words with", "mean match", "coverage", "mutual"),
     *("matched word pairs", "weight of near-equal"),
-    *("shared numbers", "margin", "lesser gap", "greater gap"),
+    *("shared numbers", "margin", "lesser gap", "greater gap", CONTEXT),
 )
 AGAINST = (
     *("heaviest", "second heaviest", "weight of the heaviest", "weight of unmatched"),
@@ -89,7 +90,7 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """Train the judge of mined pairs on examples.
 
     Two corpora and both labels are needed. Comparable corpora have 90% of the weight, those with
-    ``more`` 1.5%, and others the rest, in proportion if a kind is missing. Corpora with ``more`` do
+    ``more`` 2%, and others the rest, in proportion if a kind is missing. Corpora with ``more`` do
     not contribute to the reference peaks.
     """
     sizes = [len(one.right) for one in all_examples]
@@ -104,24 +105,28 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
 def fit_judge(
     all_examples: Sequence[Examples],
     weights: FloatArray,
-    learned: Sequence[str] = FEATURES,
+    learned: Sequence[str] = MINED,
     trees: int = TREES,
 ) -> Judge:
     """Train a judge of ``trees`` trees, which compare features ``learned``.
 
-    ``learned`` are ``FEATURES``, or ``SEEN`` for the judge of given pairs. ``weights``, float64
+    ``learned`` are ``MINED``, or ``SEEN`` for the judge of given pairs. ``weights``, float64
     (P,) with the sum 1, are of the P pairs of all examples. One pair in 4 is repeated without
-    features of neighbours, to judge pairs without any.
+    features of neighbours, and one without that of the network, to judge pairs without these.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    seen = np.concatenate([one.features[:, : len(learned)] for one in all_examples])
+    columns = [COLUMNS.index(name) for name in learned]
+    seen = np.concatenate([one.features[:, columns] for one in all_examples])
     right = np.concatenate([one.right for one in all_examples])
-    repeated = np.arange(0, len(seen), WITHOUT_NEIGHBOURS)
-    bare = seen[repeated]
-    bare[:, [SEEN.index(name) for name in NEIGHBOURHOOD]] = np.nan
-    weights = np.concatenate([weights, weights[repeated]]) * len(weights)
-    right = np.concatenate([right, right[repeated]])
+    rows, parts = [np.arange(len(seen))], [seen]
+    for start, names in enumerate(WITHOUT):
+        if missing := [learned.index(name) for name in names if name in learned]:
+            rows.append(np.arange(start, len(seen), REPEATED))
+            parts.append(seen[rows[-1]])
+            parts[-1][:, missing] = np.nan
+    repeated = np.concatenate(rows)
+    weights = weights * len(seen)
     model = HistGradientBoostingClassifier(
         max_iter=trees,
         learning_rate=LEARNING / trees,
@@ -132,10 +137,10 @@ def fit_judge(
         monotonic_cst=[name.startswith(FOR) - name.startswith(AGAINST) for name in learned],
         random_state=1,
     )
-    share = float(np.average(right, weights=weights))
+    share = float(np.average(right[repeated], weights=weights[repeated]))
     offset = -float(np.log(share / (1 - share)))
-    peaks = _reference_peaks(all_examples, seen, model, weights[: len(seen)], offset)
-    model.fit(np.concatenate([seen, bare]), right, sample_weight=weights)
+    peaks = _reference_peaks(all_examples, seen, model, weights, offset)
+    model.fit(np.concatenate(parts), right[repeated], sample_weight=weights[repeated])
     return judge_of(model, offset=offset, peaks=peaks, learned=learned)
 
 
@@ -171,7 +176,7 @@ def _reference_peaks(
 
 
 def judge_of(
-    trees: "Trees", *, offset: float, peaks: FloatArray, learned: Sequence[str] = FEATURES
+    trees: "Trees", *, offset: float, peaks: FloatArray, learned: Sequence[str] = MINED
 ) -> Judge:
     """Convert scikit-learn's fitted trees to a judge.
 
@@ -179,6 +184,7 @@ def judge_of(
     3), have the place, rise and fall of the reference peak of wrong, then of correct pairs.
     """
     parts = [predictors[0].nodes for predictors in trees._predictors]
+    columns = np.array([COLUMNS.index(name) for name in learned])
     sizes = [len(part) for part in parts]
     roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     nodes = np.concatenate(parts)
@@ -190,7 +196,7 @@ def judge_of(
     value = np.concatenate([_expected(part) for part in parts])
     base = float(trees._baseline_prediction.item()) + offset  # a last tree of one leaf
     return Judge(
-        feature=np.append(nodes["feature_idx"], 0).astype(np.int32),
+        feature=np.append(columns[nodes["feature_idx"]], 0).astype(np.int32),
         threshold=np.append(threshold, 0).astype(np.float32),
         missing_left=np.append(nodes["missing_go_to_left"], 0).astype(np.bool_),
         left=np.append(np.where(leaf, -1, nodes["left"] + start), -1).astype(np.int32),

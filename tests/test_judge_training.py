@@ -10,7 +10,7 @@ import pytest
 from encoder import load_encoder
 from encoder.training.reading import ParallelText
 from eval.mined import mine_texts
-from miner.judge.features import COLUMNS, FEATURES, SEEN
+from miner.judge.features import COLUMNS, CONTEXT, FEATURES, MINED, SEEN
 from miner.judge.model import LEAF, load_judge
 from miner.judge.prior import count_scores, fit_peak
 from tests.benchmark import benchmark
@@ -134,7 +134,7 @@ def made_up(name: str, seed: int, *, comparable: bool = False) -> Examples:
     )
 
 
-@pytest.mark.parametrize("learned", [FEATURES, SEEN])
+@pytest.mark.parametrize("learned", [MINED, SEEN])
 def test_trees_score_as_scikit_learn_has_them(
     learned: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,17 +148,24 @@ def test_trees_score_as_scikit_learn_has_them(
     monkeypatch.setattr(training, "BINS", 32)
     monkeypatch.setattr(training, "BUCC_WEIGHT", 0.5)
     parts = [made_up("sample de-en", 1, comparable=True), made_up("de-en 0", 2)]
+    random, rows = np.random.default_rng(5), made_up("other", 3).features
+    rows[::7, len(FEATURES) - 3 : len(FEATURES)] = np.nan
     if learned == SEEN:
         for part in parts:
-            part.features[:, len(FEATURES) : len(SEEN)] = np.random.default_rng(5).random((600, 12))
+            part.features[:, len(FEATURES) : len(SEEN)] = random.random((600, 12))
         judge = fit_judge(parts, np.full(1200, 1 / 1200), learned)
     else:
+        context = COLUMNS.index(CONTEXT)
+        for part in parts:
+            part.features[:, context] = part.right + random.normal(0, 1, 600)
+        rows[:, context] = random.normal(0, 1, 600)
+        rows[::5, context] = np.nan
         judge = train_judge(parts)
+        assert context in judge.feature
     assert judge.learned == learned
-    (trees, offset), rows = kept[0], made_up("other", 3).features
-    rows[::7, -3:] = np.nan
-    rows[:, len(FEATURES) :] = 0
-    expected = trees.decision_function(rows[:, : len(learned)]) + offset
+    trees, offset = kept[0]
+    columns = [COLUMNS.index(name) for name in learned]
+    expected = trees.decision_function(rows[:, columns]) + offset
     np.testing.assert_allclose(judge.scores(rows), expected, atol=200 / LEAF)
     # Scores are log likelihood ratios: of equally many right and wrong ones half are above 0.
     fresh = made_up("fresh", 4)

@@ -35,10 +35,11 @@ _WORD_FEATURES = (
     *("longest unmatched run", "mutual matches", "matches out of place", "matched word pairs"),
     *("weight of near-equal words", "words"),
 )
+_COVERAGE = _WORD_FEATURES.index("coverage")
 _IS_WEIGHT = np.array([name.startswith("weight") for name in _WORD_FEATURES])
 _MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
 NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
-FEATURES = (  # of the trees for mined pairs
+FEATURES = (  # of all trees
     *(f"{name}, lesser side" for name in _WORD_FEATURES),
     *(f"{name}, greater side" for name in _WORD_FEATURES),
     *("ratio of weights", "ratio of letters"),
@@ -56,8 +57,10 @@ NAMES = (
     *("name without match, lesser side", "name without match, greater side"),
     *("names, lesser side", "names, greater side"),
 )
-SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, LANGUAGE)  # also of the trees for given pairs
+SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, LANGUAGE)  # of the trees for given pairs
 CONTEXT = "words in context"
+MIN_COVERAGE = 0.65  # of mined pairs that the network judges: others are clearly wrong
+MINED = (*FEATURES, CONTEXT)  # of the trees for mined pairs
 # Languages with spaces between syllables or phrases only, so that words are split into parts. Most
 # parts of Chinese are words.
 SPLIT_LANGUAGES = ("ja", "km", "lo", "my", "th", "vi")
@@ -75,7 +78,7 @@ class Texts(NamedTuple):
         language: The lesser ``own_language`` of both sides, float32 (P,), NaN if both are.
         facts: Features from ``compare_facts``, float32 (P, 6).
         names: Features from ``compare_names``, float32 (P, 4), NaN for mined pairs.
-        context: Log odds of ``Network.judge``, float32 (P,), NaN for mined pairs or if unknown.
+        context: Log odds of ``Network.judge``, float32 (P,), NaN if not judged.
     """
 
     words: NDArray[np.float32]
@@ -100,12 +103,13 @@ def read_texts(
     """Compute the features of the texts of P pairs, maybe none, in threads.
 
     ``makers`` are the word encoders, and ``languages`` the ISO 639-1 codes of source and target,
-    None if unknown. If ``is_given``, ``names`` and ``context`` are also computed. Else light words
-    of ``SPLIT_LANGUAGES`` are joined to the next. ``progress`` is called after each block with its
-    number of pairs, in any thread, one at a time.
+    None if unknown. If ``is_given``, ``names`` are also computed. Else light words of
+    ``SPLIT_LANGUAGES`` are joined to the next, and ``context`` is NaN with a lesser coverage below
+    ``MIN_COVERAGE``. ``progress`` is called after each block with its number of pairs, in any
+    thread, one at a time.
     """
     reading = threading.Lock()
-    model, network = facts_of(makers), network_of(makers) if is_given else None
+    model, network = facts_of(makers), network_of(makers)
     joins = tuple(not is_given and language in SPLIT_LANGUAGES for language in languages)
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
@@ -115,12 +119,14 @@ def read_texts(
         own = np.fmin(*map(own_language, texts, languages))
         facts = compare_facts(words[0], words[1], model)
         names = np.full((len(own), len(NAMES)), np.nan, dtype=np.float32)
-        context = np.full(len(own), np.nan, dtype=np.float32)
         if is_given:
             names = compare_names(makers, texts, words, languages)
-            context = network.judge(*words)[0] if network else context
         numbers = count_numbers(*texts).T
         matches = match_words(words[0], words[1], joins)
+        context = np.full(len(own), np.nan, dtype=np.float32)
+        if network:
+            is_covered = matches[0][:, :, _COVERAGE].min(axis=1) >= MIN_COVERAGE
+            context = network.judge(words[0], words[1], is_covered | is_given)[0]
         columns = (*matches, marks, numbers, own, facts, names, context)
         with reading:
             progress(len(texts[0]))

@@ -24,8 +24,9 @@ from miner.judge.features import (
     COLUMNS,
     CONTEXT,
     EXCHANGED,
-    FEATURES,
     LANGUAGE,
+    MIN_COVERAGE,
+    MINED,
     NEGATED,
     NUMBERS,
     SEEN,
@@ -49,7 +50,7 @@ CORRECTIONS = {
     EXCHANGED: (3.5, -10.0),
     NEGATED: (3.75, -20.0),
 }
-GIVEN_CORRECTIONS = {LANGUAGE: (0.0, 2.0)}  # whose trees learned the other features
+GIVEN_CORRECTIONS = {LANGUAGE: (0.0, 2.0)}  # whose trees learned the facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class Judge:
     """Boosted trees as arrays (V,) of V nodes, except for the last three.
 
     Attributes:
-        feature: Position in ``learned`` of the feature that a node compares.
+        feature: Position in ``COLUMNS`` of the feature that a node compares.
         threshold: A pair goes left if its feature is at most this, else right.
         missing_left: Whether a pair goes left if its feature is NaN.
         left: Node to the left, -1 in a leaf.
@@ -65,7 +66,7 @@ class Judge:
         value: Score of a leaf in units of 1 / ``LEAF``; of another node, its mean in training.
         roots: First node of each tree, (T,).
         peaks: Place, rise, fall of the reference peaks of wrong and correct pairs, (2, 3).
-        learned: The tuple of features that the trees compare, ``FEATURES`` or ``SEEN``.
+        learned: The tuple of features that the trees compare, ``MINED`` or ``SEEN``.
     """
 
     feature: NDArray[np.int32]
@@ -76,7 +77,7 @@ class Judge:
     value: NDArray[np.int32]
     roots: NDArray[np.int32]
     peaks: FloatArray
-    learned: Sequence[str] = FEATURES
+    learned: Sequence[str] = MINED
 
     @property
     def reference_peaks(self) -> Peaks:
@@ -87,12 +88,9 @@ class Judge:
     def name(self) -> str:
         """A hash of the model, rules and bundled files, in 12 hexadecimal digits."""
         arrays = [np.ascontiguousarray(array).tobytes() for array in self._arrays().values()]
-        rest = [repr((self._correcting, SHIFTS)).encode(), BUNDLED_FACTS.read_bytes()]
-        if self.is_given:
-            given = CONTEXT_WEIGHT, GIVEN_SLOPE, GIVEN_SHIFT
-            rest += [repr(given).encode(), BUNDLED_NETWORK.read_bytes()]
-        else:
-            rest.append(repr(SPLIT_LANGUAGES).encode())
+        given, mined = (CONTEXT_WEIGHT, GIVEN_SLOPE, GIVEN_SHIFT), (MIN_COVERAGE, SPLIT_LANGUAGES)
+        rules = self._correcting, SHIFTS, given if self.is_given else mined
+        rest = [repr(rules).encode(), BUNDLED_FACTS.read_bytes(), BUNDLED_NETWORK.read_bytes()]
         return hashlib.sha256(b"".join([*arrays, *rest])).hexdigest()[:12]
 
     def _arrays(self) -> dict[str, NDArray[np.generic]]:
@@ -139,7 +137,7 @@ class Judge:
 
         The trees learned from pairs that are hardly ever in a wrong language, and the mined ones
         seldom differ in one fact. No mined pair is lowered below the usual wrong pairs: their
-        scores say how probable the others are. The network's log odds count for given pairs.
+        scores say how probable the others are. Log odds of the network are added for given pairs.
         """
         lowest = SCORES[0] if self.is_given else self.reference_peaks[0].place
         room, found = np.minimum(round(lowest * LEAF) - sums, 0), {}
@@ -166,7 +164,7 @@ class Judge:
                 number, value = row[self.feature[node]], int(self.value[node])
                 unknown = np.isnan(number) and self.missing_left[node]
                 to = self.left if unknown or number <= self.threshold[node] else self.right
-                feature, node = self.learned[self.feature[node]], int(to[node])
+                feature, node = COLUMNS[self.feature[node]], int(to[node])
                 found[feature] += (int(self.value[node]) - value) / LEAF
             total += int(self.value[node])
         for name, change in self._corrections(np.array([total]), row[None]).items():
@@ -193,7 +191,7 @@ def load_judge(path: Path = BUNDLED) -> Judge:
         with safe_open(path, framework="numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}
             learned = tuple(json.loads((file.metadata() or {}).get("features", "[]")))
-        if learned not in (FEATURES, SEEN):
+        if learned not in (MINED, SEEN):
             raise ValueError(
                 f"judge: {path} was trained on the features of another version; reinstall Adit"
             )

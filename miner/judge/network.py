@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from miner.arrays import IntArray, Matrix
+from miner.arrays import IntArray, Mask, Matrix
 from miner.judge.facts import MAX_BYTE, PARTS, rounded, whole_vectors
 from miner.judge.words import WordEmbedder, Words, encoder_names
 from miner.knn.core.products import multiplier
@@ -30,7 +30,7 @@ UNITS = np.float32(32)  # whole numbers per unit of queries and keys
 MAX_UNITS = 511  # so that sums of 64 products are below 2^24
 UNMATCHED = 0.0  # log odds from which a word has no counterpart
 HEAVY = np.float32(0.1)  # factor of the weights of words
-PAIRS_AT_ONCE = 128  # pairs whose words are in memory, about 10 MB
+PAIRS_AT_ONCE = 256  # pairs whose words are in memory, about 20 MB
 LONGEST = 1000  # words of a sentence: time and memory grow with the square
 
 _MARKS = re.compile(r"^[\W_]+|[\W_]+$")  # at the ends of a word
@@ -90,18 +90,21 @@ class Network:
     pool: Layer
     score: Layer
 
-    def judge(self, source: Words, target: Words) -> tuple[Matrix, Matrix, Matrix]:
+    def judge(
+        self, source: Words, target: Words, is_judged: Mask | bool = True
+    ) -> tuple[Matrix, Matrix, Matrix]:
         """Judge the words and sentences of P pairs.
 
         Returns the log odds that each pair is correct, (P,), and that each word of the sources, and
         each of the targets, has no counterpart, (W,) each. All odds of a pair are NaN if a side has
-        no words, or more than 1,000.
+        no words, or more than 1,000, or if ``is_judged``, bool (P,) or of all pairs, is False.
         """
         sides = source, target
         counts = np.stack([np.diff(side.offsets) for side in sides])
         scores = np.full(counts.shape[1], np.nan, np.float32)
         own, other = (np.full(len(side.ids), np.nan, np.float32) for side in sides)
-        pairs = np.flatnonzero((counts.min(axis=0) > 0) & (counts.max(axis=0) <= LONGEST))
+        is_possible = (counts.min(axis=0) > 0) & (counts.max(axis=0) <= LONGEST)
+        pairs = np.flatnonzero(is_possible & is_judged)
         for part in blocks(len(pairs), PAIRS_AT_ONCE):
             rows = pairs[part]
             places = [_words_of(side, rows) for side in sides]

@@ -8,6 +8,7 @@ from encoder.words import word_encoders
 from miner.judge import network as module
 from miner.judge.compiled_attention import LANES
 from miner.judge.facts import PARTS, whole_vectors
+from miner.judge.features import read_texts
 from miner.judge.network import Layer, Network, network_of, unmatched_words
 from tests.miner.judge.words import Ragged, one, words_of
 
@@ -187,6 +188,21 @@ def test_words_without_a_counterpart_are_named(
     assert tuple([word for word, alone in side if alone] for side in found) == expected
     words = [maker.split(text) for maker, text in zip(makers, (source, target), strict=True)]
     assert [[word for word, _ in side] for side in found] == words
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_clearly_wrong_pairs_are_judged_only_if_given(is_given: bool) -> None:
+    makers = word_encoders(load_encoder("mini"), ("de", "en"))
+    source = ["Das Haus ist rot.", "Das Haus ist rot.", ""]
+    target = ["The house is blue.", "Prices fell sharply in Tokyo yesterday.", "No."]
+    network = network_of(makers)
+    assert network is not None
+    words = [maker.words(side) for maker, side in zip(makers, (source, target), strict=True)]
+    expected = network.judge(*words)[0]
+    assert np.isfinite(expected).tolist() == [True, True, False]
+    expected[1] = expected[1] if is_given else np.nan
+    texts = read_texts(makers, source, target, is_given=is_given)
+    np.testing.assert_array_equal(texts.context, expected)
 
 
 def test_other_encoders_have_no_network() -> None:
