@@ -1,6 +1,6 @@
 """Make miner/assets/judge-given.safetensors, the judge of pairs that were not mined.
 
-    python benchmarks/judge_given.py BUCC TRAIN TRAIN_MORE --exclude multi30k,3am,quran
+    python benchmarks/judge_given.py BUCC TRAIN TRAIN_MORE --exclude multi30k,3am,quran,ted
 
 BUCC has comparable corpora, of which the gold pairs are used. TRAIN and TRAIN_MORE are folders of
 parallel text with English, XX-en.tsv.xz. In each corpus of pairs, about half are changed in one

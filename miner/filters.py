@@ -16,7 +16,7 @@ import numpy as np
 from miner.addresses import addresses_in
 from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Mask
 from miner.languages import identifier, known_label
-from miner.numbers import compare_numbers, numbers_in
+from miner.numbers import compare_numbers
 
 MIN_LETTERS = 3
 LENGTH_ODDS = 0.7  # in log2; the best on the `sample` splits, see docs/log/results.md
@@ -158,8 +158,8 @@ def numbers(suspects: Suspects) -> Mask:
     """Return a mask (P,) of pairs with numbers on both sides, none shared."""
 
     def differ(*texts: str) -> bool:
-        one, other = map(numbers_in, texts)
-        return bool(one and other) and compare_numbers(one, other)[0] == 0
+        shared, _, contradicting = compare_numbers(*texts)
+        return shared == 0 < contradicting
 
     return suspects.each(differ)
 

@@ -1,6 +1,7 @@
 """Compare numbers that texts write in digits, by value.
 
-A number can have several readings: 1.234 differs in German and English. Axes: ``P`` pairs.
+A number can have several readings: 1.234 differs in German and English, and 7 p.m. is 19:00. Axes:
+``P`` pairs.
 """
 
 import math
@@ -16,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import FloatArray, code_points
+from miner.number_wording import context_of, named_values, values_in_context
 
-READING = 3  # version of reading, in work-folder keys; raise it when results change
+READING = 4  # version of reading, in work-folder keys; raise it when results change
 
 # Marks between digits, by their kind, which is the first of its marks.
 _GROUPS = " '`\u00b4\u2018\u2019\u00a0\u2009\u202f\u066c"  # group by three
@@ -39,7 +41,8 @@ _MAX_TERM = 30  # characters of a term that is added to others
 # It begins with one set of characters, which Python searches for three times as fast.
 _NUMBER = re.compile(
     rf"[\d{_VULGAR}](?:\d{{,2}}(?:[{_GROUPS}]\d{{3}})+(?!\d)|\d*)(?:[{_MARKS}]\d+)*"
-    rf"(?:[{_VULGAR}]| ?[{_WORDS}]+(?: ?\d[\d,]* ?[{_WORDS}]+)*(?: ?\d{{1,4}}(?![\d,.]))?)?"
+    rf"(?:[{_VULGAR}]| ?[{_WORDS}]+(?: ?\d[\d,]* ?[{_WORDS}]+)*"
+    r"(?: ?\d(?:\d{,3}|,\d{3})(?![\d,.]))?)?"
 )
 _SIGN = re.compile(f"[0-9{_VULGAR}]")  # one of each number in ASCII digits
 _BARE_FRACTION = re.compile(r"\.(?<![\w.,]\.)(?=\d)")  # .5; it begins with a character to search
@@ -64,49 +67,64 @@ def numbers_in(text: str) -> frozenset[Number]:
     """Return the distinct numbers in a text, in digits of any script.
 
     A date gives one number per part, except for zeros such as 00. Minus signs are ignored, and so
-    are words, except for East Asian powers of ten after digits, as in 3万.
+    are words, except for East Asian powers of ten after digits, as in 3万, and for what gives more
+    readings (``context_of``).
     """
-    return frozenset().union(*map(_read, _NUMBER.findall(_BARE_FRACTION.sub("0.", text))))
+    text = _BARE_FRACTION.sub("0.", text)
+    tokens = _NUMBER.finditer(text)
+    return frozenset().union(*(_read(each[0], context_of(text, *each.span())) for each in tokens))
 
 
-def compare_numbers(source: frozenset[Number], target: frozenset[Number]) -> tuple[int, int]:
-    """Count the numbers that two texts share, and the numbers of only one.
+def compare_numbers(source: str, target: str) -> tuple[int, int, int]:
+    """Count the shared and the unshared numbers of two texts.
 
-    Two numbers match by a common reading, or if all parts of one are numbers of the other text. The
-    first count is of the side with fewer matches.
+    Two numbers match by a common reading, or if all parts of one are numbers of the other text. A
+    number also matches a value of ``named_values``, and both texts share it. The counts are of
+    numbers that both texts have; that only one has; and the lesser number of unshared numbers of
+    the source and of the target.
     """
-    one, two = _matched(source, target), _matched(target, source)
-    return min(one, two), len(source) + len(target) - one - two
+    both = numbers_in(source), numbers_in(target)
+    if both[0] == both[1]:
+        return len(both[0]), 0, 0
+    matched = named = _count_matched(both)
+    if sum(matched) < sum(map(len, both)):
+        named = _count_matched(both, (named_values(source), named_values(target)))
+    unmatched = [len(numbers) - count for numbers, count in zip(both, named, strict=True)]
+    return min(matched) + sum(named) - sum(matched), sum(unmatched), min(unmatched)
 
 
-def _matched(side: frozenset[Number], other: frozenset[Number]) -> int:
-    if side == other:
-        return len(side)
-    own_values, values = (_union(number.readings for number in each) for each in (side, other))
-    parts = _union(number.parts for number in other if number.parts <= own_values)
-    return sum(
-        not number.readings.isdisjoint(values | parts)
-        or (bool(number.parts) and number.parts <= values)
-        for number in side
-    )
+def _count_matched(
+    both: Sequence[frozenset[Number]], names: Sequence[frozenset[str]] = (frozenset(),) * 2
+) -> list[int]:
+    """Count the numbers of each text that match the other text or ``names``."""
+    values = [
+        named.union(*(number.readings for number in numbers))
+        for numbers, named in zip(both, names, strict=True)
+    ]
+    parts = [  # of numbers whose parts are all in the other text
+        frozenset[str]().union(*(number.parts for number in numbers if number.parts <= others))
+        for numbers, others in zip(both, values[::-1], strict=True)
+    ]
+    return [
+        sum(
+            not number.readings.isdisjoint(others | of_others)
+            or (bool(number.parts) and number.parts <= others)
+            for number in numbers
+        )
+        for numbers, others, of_others in zip(both, values[::-1], parts[::-1], strict=True)
+    ]
 
 
 def count_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
     """Count the shared and unshared numbers of P pairs of texts, (3, P).
 
-    Rows count the different numbers that both texts have, the numbers that only one has, and the
-    lesser of the numbers that only the source and only the target has.
+    Rows are the counts of ``compare_numbers``.
     """
-    counts, none = np.zeros((3, len(source))), frozenset[Number]()
-    numbers_of = [
-        {place: numbers_in(text) for place, text in enumerate(texts) if _SIGN.search(text)}
-        for texts in map(with_ascii_digits, (source, target))
-    ]
-    for position in numbers_of[0].keys() | numbers_of[1].keys():
-        one, two = (numbers.get(position, none) for numbers in numbers_of)
-        matched = _matched(one, two), _matched(two, one)
-        unmatched = len(one) - matched[0], len(two) - matched[1]
-        counts[:, position] = min(matched), sum(unmatched), min(unmatched)
+    counts = np.zeros((3, len(source)))
+    texts = map(with_ascii_digits, (source, target))
+    for position, (one, two) in enumerate(zip(*texts, strict=True)):
+        if _SIGN.search(one) or _SIGN.search(two):
+            counts[:, position] = compare_numbers(one, two)
     return counts
 
 
@@ -134,8 +152,11 @@ def _ascii_digits() -> NDArray[np.uint8]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _read(token: str) -> frozenset[Number]:
+def _read(token: str, context: str | None = None) -> frozenset[Number]:
     """Return the number of a token, or its parts if it is none, as 2.5.2010."""
+    if context:
+        plain = _read(token.replace(".", ":") if context == "afternoon" else token)
+        return frozenset(_with_context(number, context) for number in plain)
     terms = _TERM.findall(with_ascii_digits([token])[0])
     if len(terms) > 1 and terms[0][1]:
         total = _sum(terms)
@@ -157,6 +178,11 @@ def _read(token: str) -> frozenset[Number]:
     # Zeros alone do not count: 10:00 is 10.
     numbers = [run for run in runs if run == "0" or run.strip("0")]
     return frozenset(Number(frozenset([_value(run)])) for run in numbers)
+
+
+def _with_context(number: Number, context: str) -> Number:
+    more = (values_in_context(value, context) for value in number.readings)
+    return number._replace(readings=number.readings.union(*more))
 
 
 def _sum(terms: Iterable[tuple[str, str]]) -> str | None:
@@ -213,7 +239,3 @@ def _fraction(runs: Sequence[str], sign: str) -> Number:
 def _value(whole: str, fraction: str = "") -> str:
     whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
     return f"{whole}.{fraction}" if fraction else whole
-
-
-def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
-    return frozenset[str]().union(*sets)

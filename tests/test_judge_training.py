@@ -152,7 +152,9 @@ def test_trees_score_as_scikit_learn_has_them(
     rows[::7, len(FEATURES) - 3 : len(FEATURES)] = np.nan
     if learned == SEEN:
         for part in parts:
-            part.features[:, len(FEATURES) : len(SEEN)] = random.random((600, 12))
+            part.features[:, len(FEATURES) : len(SEEN)] = random.random(
+                (600, len(SEEN) - len(FEATURES))
+            )
         judge = fit_judge(parts, np.full(1200, 1 / 1200), learned)
     else:
         context = COLUMNS.index(CONTEXT)

@@ -224,12 +224,13 @@ def describe_words(source: Any, target: Any, joins: Any, sides: Any, weights: An
 
 
 @_compile
-def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
-    """Fill ``gaps``, float32 (P,), with 1 minus the names' least cosine.
+def find_missing_names(names: Any, others: Any, least: float, gaps: Any) -> None:
+    """Fill ``gaps``, float32 (P, 2), with the greatest gaps of names.
 
-    The cosine of a name is to its most similar word on the other side. ``names`` and ``others`` are
-    vectors, weights, ids and offsets of ``Words``: the names of one side, and all words of the
-    other. A pair without names or without other words keeps its gap.
+    A name's gap is 1 minus the cosine to its most similar word on the other side. The first column
+    is of gaps, and the second of their parts above ``least``, times the names' weights. ``names``
+    and ``others`` are vectors, weights, ids and offsets of ``Words``: the names of one side, and
+    all words of the other. A pair without names or without other words keeps its gaps.
     """
     rows, weights, best, match = _room(names)
     other_rows, other_weights, other_best, other_match = _room(others)
@@ -239,7 +240,11 @@ def find_missing_names(names: Any, others: Any, gaps: Any) -> None:
         if n == 0 or m == 0:
             continue
         _match(rows, other_rows, (best[:n], match[:n]), (other_best[:m], other_match[:m]))
-        gaps[pair] = 1 - best[:n].min()
+        gaps[pair] = 0
+        for name in range(n):
+            gap = 1 - best[name]
+            gaps[pair, 0] = max(gaps[pair, 0], gap)
+            gaps[pair, 1] = max(gaps[pair, 1], np.float32(weights[name] * max(0.0, gap - least)))
 
 
 @_compile

@@ -55,6 +55,7 @@ FACTS = (
 )
 NAMES = (
     *("name without match, lesser side", "name without match, greater side"),
+    *("name without match by weight, lesser side", "name without match by weight, greater side"),
     *("names, lesser side", "names, greater side"),
 )
 SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, LANGUAGE)  # of the trees for given pairs
@@ -77,7 +78,7 @@ class Texts(NamedTuple):
         numbers: Shared, unshared and contradicting numbers of ``count_numbers``, float64 (P, 3).
         language: The lesser ``own_language`` of both sides, float32 (P,), NaN if both are.
         facts: Features from ``compare_facts``, float32 (P, 6).
-        names: Features from ``compare_names``, float32 (P, 4), NaN for mined pairs.
+        names: Features from ``compare_names``, float32 (P, 6), NaN for mined pairs.
         context: Log odds of ``Network.judge``, float32 (P,), NaN if not judged.
     """
 

@@ -10,6 +10,7 @@ from miner.judge.words import WordEmbedder, Words
 
 NOUN_CAPITALS = frozenset({"de", "lb", "nds"})  # languages that capitalise all nouns
 MIN_LETTERS = 3
+LEAST_GAP = 0.5  # that a name's weight counts from: translations of names have lesser gaps
 
 _WORD = re.compile(r"(?<=\s)[^\w\s]*([^\W\d_]\w+)")  # not the first word of a text
 
@@ -29,21 +30,24 @@ def compare_names(
 
     ``makers`` are the word encoders of both sides, ``texts`` P texts of each side, and ``words``
     the words of these texts. ``languages`` are ISO 639-1 codes of both sides, None if unknown.
-    Sides in a language that capitalises all nouns have no names. A side's gap is 1 minus the least
-    cosine of a name to its most similar word on the other side, NaN without names or such words.
-    Features, float32 (P, 4), are the lesser gap, NaN if either is; the greater gap, NaN if both
-    are; the lesser and the greater number of words in names.
+    A name's gap is 1 minus the cosine to its most similar word on the other side. A side has its
+    greatest gap, and the greatest of weights times gaps above ``LEAST_GAP``; both are NaN without
+    names or other words. Features, float32 (P, 6), are the lesser gap, NaN if either is; the
+    greater gap, NaN if both are; the same of weighted gaps; the lesser and the greater number of
+    words in names. Sides in a language that capitalises all nouns count only for lesser gaps.
     """
     from miner.judge.compiled import find_missing_names  # loads Numba
 
-    gaps = np.full((2, len(texts[0])), np.nan, dtype=np.float32)
-    counts = np.zeros(gaps.shape, dtype=np.float32)
-    for side, (maker, own, language) in enumerate(zip(makers, texts, languages, strict=True)):
-        if language in NOUN_CAPITALS:
-            continue
+    gaps = np.full((2, len(texts[0]), 2), np.nan, dtype=np.float32)
+    counts = np.zeros((2, len(texts[0]), 1), dtype=np.float32)
+    for side, (maker, own) in enumerate(zip(makers, texts, strict=True)):
         names, others = maker.words([" ".join(names_in(text)) for text in own]), words[1 - side]
         arrays = [(each.vectors, each.weights, each.ids, each.offsets) for each in (names, others)]
-        find_missing_names(*arrays, gaps[side])
-        counts[side] = np.diff(names.offsets)
-    ranges = gaps.min(axis=0), np.fmax(*gaps), counts.min(axis=0), counts.max(axis=0)
-    return np.stack(ranges, axis=1)
+        find_missing_names(*arrays, LEAST_GAP, gaps[side])
+        counts[side, :, 0] = np.diff(names.offsets)
+    lesser = gaps.min(axis=0)
+    for side, language in enumerate(languages):
+        if language in NOUN_CAPITALS:
+            gaps[side], counts[side] = np.nan, 0
+    both = np.stack([lesser, np.fmax(*gaps)], axis=2).reshape(-1, 4)
+    return np.concatenate([both, counts.min(axis=0), counts.max(axis=0)], axis=1)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from miner.number_wording import named_values
 from miner.numbers import (
     Number,
     compare_numbers,
@@ -20,10 +21,15 @@ TEXTS = st.text(
         "00127 .,:'/a\u00e9\u00bd\u0661\u0662\u066b\u96f6\uff17\u4e07\u5343\U0001d7d8\n"
     )
 )
+SENTENCES = st.lists(
+    st.sampled_from(
+        "two twenty six May IV XX 1 2 6 19 20 24 1950-52 10.6 7 p.m. s inches to 5 15 80s".split()
+    )
+).map(" ".join)
 
 
 def compare(source: str, target: str) -> tuple[int, int]:
-    return compare_numbers(numbers_in(source), numbers_in(target))
+    return compare_numbers(source, target)[:2]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +105,42 @@ def compare(source: str, target: str) -> tuple[int, int]:
         ("２万５百", "20,500"),
         ("1万 2万 3万", "10,000, 20,000, 30,000"),
         ("1百2,百", "100, 200"),
+        ("37万5,000ドル", "$375,000"),
+        # number words, months, and Roman numerals
+        ("32 %", "Thirty-two percent"),
+        ("3回、5ヶ月", "three times in five months"),
+        ("12 Spiele", "a dozen games"),
+        ("der 21.", "the twenty-first"),
+        ("30 Jahre", "thirty years"),
+        ("11月6日", "November 6"),
+        ("29.9.1918", "29 September 1918"),
+        ("6.11.", "Nov. 6"),
+        ("XIXe siècle", "19th century"),
+        ("1. Weltkrieg", "World War One"),
+        ("2. Weltkrieg", "World War II"),
+        # times and years
+        ("um 19:00 Uhr", "at 7 p.m."),
+        ("19.30 Uhr", "7:30 PM"),
+        ("19:30", "7.30pm"),
+        ("19 h 30", "7:30 p. m."),
+        ("30-е годы", "the 1930s"),
+        ("1930-luvulla", "in the '30s"),
+        ("17. Jahrhundert", "1600-luku"),
+        ("på 1800-tallet", "in the 19th century"),
+        ("1950–1953", "1950-53"),
+        # units that are not metric
+        ("5 bis 10 Zentimeter", "2 to 4 inches"),
+        ("75-150 mm", "3 to 6 inches"),
+        ("320 km", "200 miles"),
+        ("322 km", "200 miles"),
+        ("137 km/h", "85 mph"),
+        ("6 Meter", "20 feet"),
+        ("27 Meter", "30 yards"),
+        ("295 kg", "650-pound"),
+        ("27 Grad", "80 degrees"),
+        ("6 Grad wärmer", "10 degrees warmer"),
+        ("26 °C", "79 °F"),
+        ("2 Hektar", "5 acres"),
         # no zero before the fraction, and marks that look like an apostrophe
         (".5 percent", "0,5 Prozent"),
         ("$.50", "0,50 $"),
@@ -132,6 +174,17 @@ def test_equal(source: str, target: str) -> None:
         ("3万5千", "30,500"),
         ("1億2千万", "12,000"),
         (".5", "5"),
+        ("19:00", "8 p.m."),
+        ("19:00", "7 people"),
+        ("30 Jahre", "forty years"),
+        ("22", "twenty and thirty-two"),
+        ("1963", "1950-53"),
+        ("1930", "in the 1830s"),
+        ("5 Zentimeter", "20 inches"),
+        ("40 Grad", "80 degrees"),
+        ("3 km", "5 km"),
+        ("6", "XVI"),
+        ("5", "V"),
     ],
 )
 def test_different(source: str, target: str) -> None:
@@ -139,10 +192,17 @@ def test_different(source: str, target: str) -> None:
 
 
 def test_counts() -> None:
-    assert compare("12 von 30 Leuten, 12 Frauen", "30 of twelve, or 40 %") == (1, 2)
+    assert compare("12 von 30 Leuten, 12 Frauen", "30 of many, or 40 %") == (1, 2)
     assert compare("am 24.12.2010 um 10.30", "12/24/2010, 11:30") == (3, 3)
     assert compare("keine", "none") == (0, 0)
     assert compare("", "1 2 3") == (0, 3)
+
+
+def test_a_value_in_words_is_shared_by_both_texts() -> None:
+    assert compare_numbers("3 Siege, 2 Tore", "three wins, 2 goals") == (2, 0, 0)
+    assert compare_numbers("3 Siege", "four wins") == (0, 1, 0)
+    assert compare_numbers("3 Siege", "three wins in 5 games") == (1, 1, 0)
+    assert compare_numbers("drei Siege", "three wins") == (0, 0, 0)
 
 
 def test_a_number_of_any_length() -> None:
@@ -150,36 +210,46 @@ def test_a_number_of_any_length() -> None:
     assert compare(digits, digits + ",0") == (1, 0)
     assert compare(digits + "万", "1") == (0, 2)
     assert compare(digits + "万5千", "5,000") == (1, 1)
+    for context in ("p.m.", "s", "inches", "degrees"):
+        assert compare(f"{digits} {context}", digits) == (1, 0)
 
 
-def slow_comparison(source: set[Number], target: set[Number]) -> tuple[int, int]:
+def slow_comparison(source: str, target: str) -> tuple[int, int, int]:
     """Compare every number with every other; parts are numbers of their own where all are there."""
+    numbers = [set(numbers_in(text)) for text in (source, target)]
+    names = [named_values(text) for text in (source, target)]
 
-    def is_whole(number: Number, others: set[Number]) -> bool:
+    def is_whole(number: Number, side: int, named: bool) -> bool:
         return bool(number.parts) and all(
-            any(part in other.readings for other in others) for part in number.parts
+            any(part in other.readings for other in numbers[side])
+            or (named and part in names[side])
+            for part in number.parts
         )
 
-    def matches(number: Number, own: set[Number], others: set[Number]) -> bool:
-        return is_whole(number, others) or any(
-            number.readings & other.readings
-            or (number.readings & other.parts and is_whole(other, own))
-            for other in others
+    def matches(number: Number, side: int, named: bool) -> bool:
+        return (
+            is_whole(number, 1 - side, named)
+            or (named and not names[1 - side].isdisjoint(number.readings))
+            or any(
+                number.readings & other.readings
+                or (number.readings & other.parts and is_whole(other, side, named))
+                for other in numbers[1 - side]
+            )
         )
 
-    counts = [
-        [matches(number, own, others) for number in own]
-        for own, others in ((source, target), (target, source))
-    ]
-    return min(map(sum, counts)), sum(len(side) - sum(side) for side in counts)
+    plain, all_matches = (
+        [sum(matches(number, side, named) for number in numbers[side]) for side in (0, 1)]
+        for named in (False, True)
+    )
+    unmatched = [len(own) - count for own, count in zip(numbers, all_matches, strict=True)]
+    return min(plain) + sum(all_matches) - sum(plain), sum(unmatched), min(unmatched)
 
 
-@given(TEXTS, TEXTS)
+@given(TEXTS | SENTENCES, TEXTS | SENTENCES)
 def test_the_comparison_is_that_of_every_two(source: str, target: str) -> None:
-    one, two = numbers_in(source), numbers_in(target)
-    found = compare_numbers(one, two)
-    assert found == slow_comparison(set(one), set(two))
-    assert found == compare_numbers(two, one)
+    shared, *rest = compare_numbers(source, target)
+    assert (shared, *rest) == slow_comparison(source, target)
+    assert (shared, *rest) == compare_numbers(target, source)
 
 
 @given(TEXTS)
@@ -197,7 +267,7 @@ def test_the_order_of_numbers_means_nothing(texts: list[str]) -> None:
 @given(st.lists(st.tuples(TEXTS, TEXTS)))
 def test_numbers_of_pairs_are_those_of_each_text(pairs: list[tuple[str, str]]) -> None:
     found = count_numbers([one for one, _ in pairs], [two for _, two in pairs])
-    assert found[:2].T.tolist() == [list(compare(*pair)) for pair in pairs]
+    assert found.T.tolist() == [list(compare_numbers(*pair)) for pair in pairs]
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
         numbers=random.integers(0, 4, (5, 3)).astype(float),
         language=random.random(5, dtype=np.float32),
         facts=random.random((5, 6), dtype=np.float32),
-        names=random.random((5, 4), dtype=np.float32),
+        names=random.random((5, len(NAMES)), dtype=np.float32),
         context=random.random(5, dtype=np.float32),
     )
     usual = RunStatistics(weights=1.3, letters=0.8, spacing=0.5, language=-0.25, is_given=False)
