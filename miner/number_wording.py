@@ -27,8 +27,7 @@ _VALUES = {
     **{word: value for value, words in enumerate(_MONTHS.split(), 1) for word in words.split(",")},
 }
 _ROMAN = {numeral: value for value, numeral in enumerate("I II III IV V VI VII VIII IX".split(), 1)}
-_ROMAN_NUMBER = re.compile("(X{0,3})(IX|IV|V?I{0,3})(?:e|er|th)?")
-_ROMAN_START = re.compile("[IVX]{2}")
+_ROMAN_NUMBER = re.compile("(?=[IVX]{2})(X{0,3})(IX|IV|V?I{0,3})(?:e|er|th)?")
 _WORD = re.compile("[A-Za-z]+")
 
 # What follows a number that has other values. The unit of a range, as in 2 to 4 inches, is of both.
@@ -57,7 +56,7 @@ def named_values(text: str) -> frozenset[str]:
         value = _VALUES.get(word, _VALUES.get(word.lower(), -1))
         if value >= 0:
             values.add(tens + value if 0 < value < 10 else value)
-        elif _ROMAN_START.match(word) and (roman := _ROMAN_NUMBER.fullmatch(word)):
+        elif roman := _ROMAN_NUMBER.fullmatch(word):
             values.add(10 * len(roman[1]) + _ROMAN.get(roman[2], 0))
         tens = value if value in range(20, 100, 10) else 0
     return frozenset(map(str, values))
@@ -88,10 +87,12 @@ def values_in_context(value: str, context: str) -> Iterator[str]:
             yield value[2:] if value[2] != "0" else str(int(value[:2]) + 1)  # 19th century
     elif len(value) < _LONGEST:
         number = float(value)
-        temperatures = (number - 32) / 1.8, number / 1.8
-        factors = _METRIC.get(context, ())
-        for metric in [number * factor for factor in factors] or temperatures:
-            yield from _roundings(abs(metric))
+        if context == "degree":  # of Fahrenheit, or a difference of temperatures
+            metric = [(number - 32) / 1.8, number / 1.8]
+        else:
+            metric = [number * factor for factor in _METRIC[context]]
+        for exact in metric:
+            yield from _roundings(abs(exact))
 
 
 def _roundings(value: float) -> Iterator[str]:
@@ -106,5 +107,4 @@ def _roundings(value: float) -> Iterator[str]:
     rounded = {round(steps, places) for places in (-1, 0, 1)}
     for number in rounded | {math.floor(steps), math.ceil(steps), 5 * round(steps / 5)}:
         if abs(number / steps - 1) < _ROUNDING:
-            whole, _, fraction = f"{number * unit:.4f}".rstrip("0").partition(".")
-            yield f"{whole}.{fraction}" if fraction else whole
+            yield f"{number * unit:.4f}".rstrip("0").rstrip(".")
