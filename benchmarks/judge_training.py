@@ -35,7 +35,7 @@ AGAINST = (
     *("contradicting", "second contradicting", "negation on", "name without"),
 )
 TREES, LEAVES, MIN_EXAMPLES, RIDGE, BINS = 300, 8, 20, 10.0, 255
-LEARNING = 12.0  # sum of the learning rates of all trees
+RATE = 0.04  # learning rate of a tree
 FOLDS = 4  # of languages, in cross-validation
 
 
@@ -106,9 +106,9 @@ def fit_judge(
     all_examples: Sequence[Examples],
     weights: FloatArray,
     learned: Sequence[str] = MINED,
-    trees: int = TREES,
+    rate: float = RATE,
 ) -> Judge:
-    """Train a judge of ``trees`` trees, which compare features ``learned``.
+    """Train a judge with the learning ``rate``, whose trees compare features ``learned``.
 
     ``learned`` are ``MINED``, or ``SEEN`` for the judge of given pairs. ``weights``, float64
     (P,) with the sum 1, are of the P pairs of all examples. One pair in 4 is repeated without
@@ -128,8 +128,8 @@ def fit_judge(
     repeated = np.concatenate(rows)
     weights = weights * len(seen)
     model = HistGradientBoostingClassifier(
-        max_iter=trees,
-        learning_rate=LEARNING / trees,
+        max_iter=TREES,
+        learning_rate=rate,
         max_leaf_nodes=LEAVES,
         min_samples_leaf=MIN_EXAMPLES,
         l2_regularization=RIDGE,

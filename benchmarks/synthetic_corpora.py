@@ -36,9 +36,7 @@ _NAME = re.compile(r"(?<=[^.!?:\W] )[A-Z\u0391-\u03a9\u0410-\u042f]\w{2,}")
 _LIST = Path(__file__).with_name("contradicting-words.tsv").read_text(encoding="utf-8")
 # The built-in groups of contrary senses, each sense a list of words.
 LISTED_GROUPS = [[sense.split(",") for sense in line.split("\t")] for line in _LIST.splitlines()]
-_GROUPS = [group for group in LISTED_GROUPS if len(group) > 1]
-# The last group of each word, and its sense there.
-_SENSES = {word: (group, sense) for group in _GROUPS for sense in group for word in sense}
+GROUPS = [group for group in LISTED_GROUPS if len(group) > 1]
 
 # Changes a sentence so that it contradicts its translation; the last argument has other sentences.
 Spoil = Callable[[str, Random, Sequence[str]], str]
@@ -95,18 +93,27 @@ def addition(text: str, random: Random, others: Sequence[str]) -> str:
     return f"{text} {other}" if random.random() < 0.5 else f"{other} {text}"
 
 
-def sense(text: str, random: Random, others: Sequence[str]) -> str:
-    """Replace a random English word by a listed contrary word, if any."""
-    found = [match for match in re.finditer("[A-Za-z]+", text) if match[0].lower() in _SENSES]
-    if not found:
-        return text
-    match = random.choice(found)
-    group, own = _SENSES[match[0].lower()]
-    word = random.choice(random.choice([other for other in group if other is not own]))
-    word = word.capitalize() if match[0][0].isupper() else word
-    return text[: match.start()] + word + text[match.end() :]
+def exchange(groups: Sequence[Sequence[Sequence[str]]]) -> Spoil:
+    """Return a change that replaces a random English word by a contrary one.
+
+    ``groups`` are like ``GROUPS``, maybe some of them. Texts without their words stay as they are.
+    """
+    senses = {word: (group, own) for group in groups for own in group for word in own}
+
+    def change(text: str, random: Random, others: Sequence[str]) -> str:
+        found = [match for match in re.finditer("[A-Za-z]+", text) if match[0].lower() in senses]
+        if not found:
+            return text
+        match = random.choice(found)
+        group, own = senses[match[0].lower()]
+        word = random.choice(random.choice([other for other in group if other is not own]))
+        word = word.capitalize() if match[0][0].isupper() else word
+        return text[: match.start()] + word + text[match.end() :]
+
+    return change
 
 
+sense = exchange(GROUPS)
 KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, addition)
 
 

@@ -29,6 +29,10 @@ _VALUES = {
 _ROMAN = {numeral: value for value, numeral in enumerate("I II III IV V VI VII VIII IX".split(), 1)}
 _ROMAN_NUMBER = re.compile("(?=[IVX]{2})(X{0,3})(IX|IV|V?I{0,3})(?:e|er|th)?")
 _WORD = re.compile("[A-Za-z]+")
+_CHINESE_DIGITS = dict(zip("零一二三四五六七八九\u3007两兩", (*range(10), 0, 2, 2), strict=True))
+_CHINESE_POWERS = {"十": 1, "百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
+_CHINESE = re.compile(f"[{''.join(_CHINESE_DIGITS)}{''.join(_CHINESE_POWERS)}]{{1,16}}")
+_SECTION = 4  # the powers from here on multiply all before them: 五千六百万
 
 # What follows a number that has other values. The unit of a range, as in 2 to 4 inches, is of both.
 _CONTEXT = re.compile(
@@ -47,9 +51,10 @@ _LONGEST = 12  # characters of a value that is converted
 
 
 def named_values(text: str) -> frozenset[str]:
-    """Return the values of number words, months, and Roman numerals.
+    """Return the values of number words, months, and other numerals.
 
-    Words are English. Tens and units are added up. Numerals have 2 letters or more, and at most 39.
+    Words are English. Tens and units are added up. Numerals are Chinese, or Roman ones
+    of 2 letters or more, and at most 39.
     """
     values, tens = set[int](), 0
     for word in _WORD.findall(text):
@@ -59,7 +64,25 @@ def named_values(text: str) -> frozenset[str]:
         elif roman := _ROMAN_NUMBER.fullmatch(word):
             values.add(10 * len(roman[1]) + _ROMAN.get(roman[2], 0))
         tens = value if value in range(20, 100, 10) else 0
+    values.update(map(_read_chinese, _CHINESE.findall(text)))
     return frozenset(map(str, values))
+
+
+def _read_chinese(numeral: str) -> int:
+    """Return the value of a numeral such as 三百二十 or 一九三七."""
+    total = section = digit = 0
+    is_spelt = _CHINESE_POWERS.keys().isdisjoint(numeral)
+    for character in numeral:
+        power = _CHINESE_POWERS.get(character, 0)
+        if not power:
+            digit = (10 * digit if is_spelt else 0) + _CHINESE_DIGITS[character]
+        elif power < _SECTION:
+            section, digit = section + (digit or 1) * 10**power, 0
+        elif section or digit:
+            total, section, digit = total + (section + digit) * 10**power, 0, 0
+        else:
+            total = (total or 1) * 10**power
+    return total + section + digit
 
 
 def context_of(text: str, start: int, end: int) -> str | None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from miner.arrays import FloatArray, code_points
 from miner.number_wording import context_of, named_values, values_in_context
 
-READING = 4  # version of reading, in work-folder keys; raise it when results change
+READING = 5  # version of reading, in work-folder keys; raise it when results change
 
 # Marks between digits, by their kind, which is the first of its marks.
 _GROUPS = " '`\u00b4\u2018\u2019\u00a0\u2009\u202f\u066c"  # group by three

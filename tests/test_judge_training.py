@@ -17,7 +17,7 @@ from tests.benchmark import benchmark
 from tests.encoder.training.language import write_pairs
 
 synthetic_corpora, training = benchmark("synthetic_corpora"), benchmark("judge_training")
-judge_mined = benchmark("judge_mined")
+judge_given, judge_mined = benchmark("judge_given"), benchmark("judge_mined")
 Known, synthesise_corpora = synthetic_corpora.Known, synthetic_corpora.synthesise_corpora
 comparable_corpora = synthetic_corpora.comparable_corpora
 labelled_corpora = synthetic_corpora.labelled_corpora
@@ -104,6 +104,26 @@ def test_what_is_spoiled_is_changed() -> None:
     assert "Peter" in synthetic_corpora.name(text, Random(1), others)
 
 
+def test_given_pairs_differ_in_one_fact() -> None:
+    text, seeds = "On Monday, 12 boats were in Kiel and 30 are in 1,500 nets.", range(40)
+
+    def changed(kind: str) -> set[str]:
+        change, side, *_ = judge_given.KINDS[kind]
+        assert side == 1
+        return {change(text, Random(seed), ["We met Peter there."]) for seed in seeds}
+
+    for other in changed("number"):
+        numbers = [number in other for number in ("12 boats", "and 30 ", "1,500 nets")]
+        assert numbers.count(False) == 1
+    negated = {text.replace(verb, f"{verb} not") for verb in ("were", "are")}
+    assert changed("negation") == negated
+    days = {other.split()[1].strip(",") for other in changed("other word of a group")}
+    assert len(days) > 3
+    assert all(day.endswith("day") and day != "Monday" for day in days)
+    opposite = judge_given.KINDS["opposite"][0]
+    assert opposite("Up on Monday", Random(1), []) == "Down on Monday"
+
+
 def test_examples_are_mined_pairs_with_what_gold_says() -> None:
     world = comparable_corpora(SAMPLE, "de-en", "training")
     found = examples(world, load_encoder())
@@ -148,10 +168,11 @@ def test_trees_score_as_scikit_learn_has_them(
     monkeypatch.setattr(training, "BINS", 32)
     monkeypatch.setattr(training, "BUCC_WEIGHT", 0.5)
     parts = [made_up("sample de-en", 1, comparable=True), made_up("de-en 0", 2)]
+    fresh = made_up("fresh", 4)
     random, rows = np.random.default_rng(5), made_up("other", 3).features
     rows[::7, len(FEATURES) - 3 : len(FEATURES)] = np.nan
     if learned == SEEN:
-        for part in parts:
+        for part in (*parts, fresh):
             part.features[:, len(FEATURES) : len(SEEN)] = random.random(
                 (600, len(SEEN) - len(FEATURES))
             )
@@ -170,7 +191,6 @@ def test_trees_score_as_scikit_learn_has_them(
     expected = trees.decision_function(rows[:, columns]) + offset
     np.testing.assert_allclose(judge.scores(rows), expected, atol=200 / LEAF)
     # Scores are log likelihood ratios: of equally many right and wrong ones half are above 0.
-    fresh = made_up("fresh", 4)
     scores = judge.scores(fresh.features)
     assert (scores[fresh.right] > 0).mean() > 0.7 > 0.3 > (scores[~fresh.right] > 0).mean()
     # The peaks are of scores by trees that have not learned from them, so as in what is fresh.

@@ -18,7 +18,11 @@ LEVEL = 256  # whole numbers per unit of log odds
 LOWEST = -16000  # below all levels
 LINKED = 0.3  # the cosine from which the place of a word's match counts
 SIDE = len(STEPS) + 12
-MARKS = 6
+MARKS = 8
+SENTENCE_ENDS = (
+    *(0x21, 0x2E, 0x3F, 0x2026, 0x3002, 0xFF01, 0xFF0E, 0xFF1F, 0xFF61, 0x61F, 0x6D4),
+    *(0x589, 0x964, 0x965, 0x1362, 0x1367, 0x104A, 0x104B, 0x17D4),
+)
 TO_WHOLE = np.float32(1.5 * 2.0**23)  # adding it rounds a float32 up to 2**22 to an integer
 
 _compile = compiled()
@@ -247,16 +251,44 @@ def find_missing_names(names: Any, others: Any, least: float, gaps: Any) -> None
             gaps[pair, 1] = max(gaps[pair, 1], np.float32(weights[name] * max(0.0, gap - least)))
 
 
+@_part
+def _is_closing(code: Any) -> Any:
+    """Return whether a quotation mark or bracket may follow a sentence."""
+    return code in (0x5D, 0xBB, 0xFF09) or 0x2018 <= code <= 0x201F or 0x300C <= code <= 0x300F
+
+
+@_part
+def _is_small(code: Any) -> Any:
+    is_latin = 0x61 <= code <= 0x7A or 0xDF <= code <= 0xFF
+    return is_latin or 0x3B1 <= code <= 0x3C9 or 0x430 <= code <= 0x45F
+
+
+@_part
+def _find_boundaries(text: Any, out: Any) -> None:
+    """Set whether a text ends like a sentence, and begins with a small letter."""
+    is_start = True
+    for code in text:
+        if code in SENTENCE_ENDS:
+            out[0] = 1
+        elif code > 0x2F and not _is_closing(code):
+            out[0] = 0
+            if is_start and not 0xA0 <= code <= 0xBF:
+                out[1], is_start = _is_small(code), False
+
+
 @_compile
 def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
     """Count letters, marks and capitals of each text into ``counts``.
 
-    ``counts``, float32 (P, 6), are zeros at first, and in the order of letters, question marks,
-    colons, opening brackets, commas and capitals (A to Z, U+0391 to U+03A9, U+0410 to U+042F).
-    Semicolons count as colons, and all other code points above U+002F as letters, except for
-    U+3002. Capitals are also letters. ``codes`` and ``offsets`` are from ``code_points``.
+    ``counts``, float32 (P, 8), are zeros at first, and in the order of letters, question marks,
+    colons, opening brackets, commas and capitals (A to Z, U+0391 to U+03A9, U+0410 to U+042F). The
+    last two are 1 for a text that ends with a sentence's last mark, maybe before quotation marks,
+    and for one whose first letter is small. Semicolons count as colons, and all other code points
+    above U+002F as letters, except for U+3002. Capitals are also letters. ``codes`` and ``offsets``
+    are from ``code_points``.
     """
     for text in range(len(offsets) - 1):
+        _find_boundaries(codes[offsets[text] : offsets[text + 1]], counts[text, 6:])
         for place in range(offsets[text], offsets[text + 1]):
             code = codes[place]
             if code in (0x3F, 0xFF1F, 0x61F, 0x37E, 0x1367):

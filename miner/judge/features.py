@@ -58,7 +58,8 @@ NAMES = (
     *("name without match by weight, lesser side", "name without match by weight, greater side"),
     *("names, lesser side", "names, greater side"),
 )
-SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, LANGUAGE)  # of the trees for given pairs
+BOUNDARIES = ("difference in last sentence mark", "difference in small first letter")
+SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, *BOUNDARIES, LANGUAGE)  # of the trees for given pairs
 CONTEXT = "words in context"
 MIN_COVERAGE = 0.65  # of mined pairs that the network judges: others are clearly wrong
 MINED = (*FEATURES, CONTEXT)  # of the trees for mined pairs
@@ -74,7 +75,7 @@ class Texts(NamedTuple):
     Attributes:
         words: Features of matched words, float32 (P, 2, SIDE).
         weights: Sums of the weights of words, float64 (P, 2), both 0 if a side has no words.
-        marks: Counts of letters, punctuation marks and capitals, float32 (P, 2, MARKS).
+        marks: Letters, punctuation marks, capitals, and boundaries, float32 (P, 2, MARKS).
         numbers: Shared, unshared and contradicting numbers of ``count_numbers``, float64 (P, 3).
         language: The lesser ``own_language`` of both sides, float32 (P,), NaN if both are.
         facts: Features from ``compare_facts``, float32 (P, 6).
@@ -189,6 +190,8 @@ class RunStatistics:
         is_given: Whether the pairs were given, not mined.
         scale: ``weights`` if pairs were mined with different word encoders, else 1. Source weights
             are divided by it if it is above 1, else target weights are multiplied by it.
+        boundaries: Mean differences, source less target, of the last two marks of these pairs. A
+            script may lack such marks or small letters, and lines may be no sentences.
     """
 
     weights: float
@@ -197,6 +200,7 @@ class RunStatistics:
     language: float
     is_given: bool
     scale: float = 1.0
+    boundaries: Sequence[float] = (0.0, 0.0)
 
     @classmethod
     def of(
@@ -217,6 +221,8 @@ class RunStatistics:
         own = texts.language[:STATISTICS_PAIRS].astype(np.float64)
         own = own[~np.isnan(own)]
         language = min(0.0, float(np.quantile(own, SURE))) if len(own) else 0.0
+        marks = texts.marks[:STATISTICS_PAIRS, :, -len(BOUNDARIES) :].astype(np.float64)
+        boundaries = (marks[:, 0] - marks[:, 1]).sum(axis=0) / max(1, len(marks))
         is_scaled = len(encoder_names(makers)) > 1 and not is_given
         return cls(
             weights=weights,
@@ -225,6 +231,7 @@ class RunStatistics:
             language=language,
             is_given=is_given,
             scale=weights if is_scaled else 1.0,
+            boundaries=boundaries.tolist(),
         )
 
 
@@ -269,6 +276,7 @@ def compute_features(texts: Texts, near: NeighbourhoodStats | None, usual: RunSt
     words = texts.words * np.where(_IS_WEIGHT, scales, 1).astype(np.float32)
     weights = _ratios(texts.weights) / usual.weights
     letters = _ratios(texts.marks[:, :, 0] + 1.0) / usual.letters
+    differences = texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]
     if near is None:
         around = [np.full(len(texts.numbers), np.nan)] * len(NEIGHBOURHOOD)
     else:
@@ -278,12 +286,13 @@ def compute_features(texts: Texts, near: NeighbourhoodStats | None, usual: RunSt
         *words.min(axis=1).T,
         *words.max(axis=1).T,
         *(np.maximum(ratio, 1 / ratio) for ratio in (weights, letters)),
-        *np.abs(texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]).T,
+        *np.abs(differences[:, : -len(BOUNDARIES)]).T,
         *texts.numbers[:, :2].T,
         *around,
         texts.numbers[:, 2],
         *texts.facts.T,
         *texts.names.T,
+        *np.abs(differences[:, -len(BOUNDARIES) :] - usual.boundaries).T,
         texts.language - usual.language,
         texts.context,
     ]

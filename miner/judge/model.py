@@ -50,7 +50,7 @@ CORRECTIONS = {
     EXCHANGED: (3.5, -10.0),
     NEGATED: (3.75, -20.0),
 }
-GIVEN_CORRECTIONS = {LANGUAGE: (0.0, 2.0)}  # whose trees learned the facts
+GIVEN_CORRECTIONS = {LANGUAGE: (0.0, 2.0), NUMBERS: (0.0, -1.0)}  # whose trees learned the facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,8 +176,9 @@ class Judge:
 
         Raises SafetensorError if the file cannot be written.
         """
-        about = {"features": json.dumps(self.learned), "facts": json.dumps(facts, sort_keys=True)}
-        save_file(self._arrays(), path, metadata=about)
+        about = {"features": self.learned, "columns": COLUMNS, "facts": dict(sorted(facts.items()))}
+        metadata = {name: json.dumps(value) for name, value in about.items()}
+        save_file(self._arrays(), path, metadata=metadata)
 
 
 @cache
@@ -190,8 +191,11 @@ def load_judge(path: Path = BUNDLED) -> Judge:
     try:
         with safe_open(path, framework="numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}
-            learned = tuple(json.loads((file.metadata() or {}).get("features", "[]")))
-        if learned not in (MINED, SEEN):
+            about = file.metadata() or {}
+        learned, columns = (
+            tuple(json.loads(about.get(name, "[]"))) for name in ("features", "columns")
+        )
+        if learned not in (MINED, SEEN) or columns != COLUMNS:
             raise ValueError(
                 f"judge: {path} was trained on the features of another version; reinstall Adit"
             )

@@ -198,6 +198,26 @@ def test_counts() -> None:
     assert compare("", "1 2 3") == (0, 3)
 
 
+@pytest.mark.parametrize(
+    ("numeral", "value"),
+    [
+        ("十", "10"),
+        ("十九", "19"),
+        ("三百二十", "320"),
+        ("两百零五", "205"),
+        ("二\u3007一八", "2018"),
+        ("一万二千", "12000"),
+        ("十二万五千", "125000"),
+        ("五千六百万", "56000000"),
+        ("一亿三千万", "130000000"),
+        ("一万亿", "1000000000000"),
+    ],
+)
+def test_chinese_numerals(numeral: str, value: str) -> None:
+    assert named_values(f"有{numeral}人") == {value}
+    assert compare_numbers(f"有{numeral}人", f"{value} people") == (1, 0, 0)
+
+
 def test_a_value_in_words_is_shared_by_both_texts() -> None:
     assert compare_numbers("3 Siege, 2 Tore", "three wins, 2 goals") == (2, 0, 0)
     assert compare_numbers("3 Siege", "four wins") == (0, 1, 0)

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.judge import features as module
+from miner.judge.compiled import MARKS
 from miner.judge.features import (
+    BOUNDARIES,
     COLUMNS,
     CONTEXT,
     FACTS,
@@ -224,12 +226,45 @@ def test_marks_and_numbers():
     assert compute_features(texts, None, PLAIN).dtype == np.float32
 
 
+ENDED = ["Yes.", "He asked: “Why?”", "(It is so.)", "你好。", "क्या?", "Wait... what?! »", "U.S."]
+OPEN = ["", "Yes", "about 3.5", "see:", "Mr. Smith", "[1]", "...and", "你好"]
+SMALL = ["a.", "“yes”", "¿qué?", "- и", "éa", "ß", "(see 3)"]
+LARGE = ["A", "3 a", "Ω", "你a", "“Éa”", "", "...", "ĥ"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "column", "expected"),
+    [(ENDED, -2, 1), (OPEN, -2, 0), (SMALL, -1, 1), (LARGE, -1, 0)],
+    ids=["ended", "open", "small", "large"],
+)
+def test_where_a_sentence_begins_and_ends(texts, column, expected):
+    assert module._marks_in(texts)[:, column].tolist() == [expected] * len(texts)
+
+
+def test_a_text_without_its_end_differs_from_what_is_usual():
+    """A script may have neither such marks nor small letters: nothing is missing there."""
+    makers, english = [Maker(), Maker()], ["It is so.", "That is all.", "Why not?"]
+    for whole in (["Es ist so.", "Das ist alles.", "Warum?"], ["ก", "ข", "ค"]):
+        usual = RunStatistics.of(read_texts(makers, whole, english))
+        texts = read_texts(makers, whole, ["It is so.", "That is", "not?"])
+        columns = [COLUMNS.index(name) for name in BOUNDARIES]
+        found = compute_features(texts, None, usual)[:, columns]
+        assert found.tolist() == [[0, 0], [1, 0], [0, 1]]
+        whole_texts = read_texts(makers, whole, english)
+        assert not compute_features(whole_texts, None, usual)[:, columns].any()
+
+
 def test_what_is_usual_is_the_median_of_the_best_pairs(monkeypatch):
     monkeypatch.setattr(module, "STATISTICS_PAIRS", 3)
     texts = read_texts([Maker(), Maker()], ["a b c", "a b", "a", "a b"], ["a", "a", "a", "a b c"])
     usual = RunStatistics.of(texts, 0.25)
     assert usual == RunStatistics(
-        weights=2.0, letters=1.5, spacing=0.25, language=0.0, is_given=False
+        weights=2.0,
+        letters=1.5,
+        spacing=0.25,
+        language=0.0,
+        is_given=False,
+        boundaries=[0.0, 0.0],
     )
     ratios = compute_features(texts, None, usual)[:, FEATURES.index("ratio of weights")]
     assert ratios.tolist() == pytest.approx([1.5, 1.0, 2.0, 3.0])
@@ -267,14 +302,14 @@ def test_the_features_of_a_pair_are_of_both_sides():
     texts = Texts(
         words=random.random((5, 2, len(module._WORD_FEATURES)), dtype=np.float32),
         weights=random.uniform(1, 9, (5, 2)),
-        marks=random.integers(0, 6, (5, 2, len(module._MARKS))).astype(np.float32),
+        marks=random.integers(0, 6, (5, 2, MARKS)).astype(np.float32),
         numbers=random.integers(0, 4, (5, 3)).astype(float),
         language=random.random(5, dtype=np.float32),
         facts=random.random((5, 6), dtype=np.float32),
         names=random.random((5, len(NAMES)), dtype=np.float32),
         context=random.random(5, dtype=np.float32),
     )
-    usual = RunStatistics(weights=1.3, letters=0.8, spacing=0.5, language=-0.25, is_given=False)
+    usual = replace(PLAIN, weights=1.3, letters=0.8, language=-0.25, boundaries=(0.5, -0.25))
     for pair, row in enumerate(compute_features(texts, None, usual)):
         expected = {}
         for which, pick in (("lesser", min), ("greater", max)):
@@ -290,6 +325,9 @@ def test_the_features_of_a_pair_are_of_both_sides():
         for place, name in enumerate(module._MARKS[1:], start=1):
             source, target = texts.marks[pair, :, place]
             expected[f"difference in {name}"] = abs(source - target)
+        for place, name in enumerate(BOUNDARIES):
+            source, target = texts.marks[pair, :, len(module._MARKS) + place]
+            expected[name] = abs(source - target - usual.boundaries[place])
         names = "shared numbers", "unmatched numbers", NUMBERS
         expected |= dict(zip(names, texts.numbers[pair], strict=True))
         expected |= dict(zip(FACTS, texts.facts[pair], strict=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -86,7 +85,7 @@ def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> No
     assert pq.read_table(parquet).to_pylist() == pairs
     assert pq.read_schema(parquet) == pairs_schema(judged=True)
     summary = json.loads((work / "run.json").read_text(encoding="utf-8"))
-    assert (summary["usual"], summary["pairs"]) == (asdict(usual), len(pairs))
+    assert (RunStatistics(**summary["usual"]), summary["pairs"]) == (usual, len(pairs))
     assert mine_corpus([*command, "-o", str(out), "--threshold", repr(pairs[70]["score"])]) == 0
     assert read_jsonl(out) == pairs[:70]
 
