@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 
+from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
 from miner.knn.cost_model import Problem, exact_cost, measure_machine
 from miner.knn.exact import search_unit_rows
@@ -33,7 +34,7 @@ def main() -> int:
     for rows in args.rows:
         sides = [random.standard_normal((rows, args.dim), dtype=np.float32) for _ in range(2)]
         problem = Problem(sources=rows, targets=rows, dim=args.dim, k=K)
-        for precision in machine.products:
+        for precision in (each for each in machine.products if each in PRECISIONS):
             start = time.perf_counter()
             search_unit_rows(*(unit_rows(side) for side in sides), k=K, precision=precision)
             measured = time.perf_counter() - start
