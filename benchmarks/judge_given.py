@@ -59,8 +59,6 @@ ROUNDS = {True: 8, False: 2}  # how often a comparable or other corpus is change
 RATE = 0.08  # learning rate of a tree
 COMPARABLE_WEIGHT = 5.0
 CLEAN_WEIGHTS = 5.5, 11, 11, 33  # of clean lines, compared with KINDS; drawn for each round
-
-
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 OPPOSITES = [group for group in GROUPS if len(group) == 2]
 OTHERS = [group for group in GROUPS if len(group) > 2]  # such as weekdays and units

@@ -30,9 +30,10 @@ _ROMAN = {numeral: value for value, numeral in enumerate("I II III IV V VI VII V
 _ROMAN_NUMBER = re.compile("(?=[IVX]{2})(X{0,3})(IX|IV|V?I{0,3})(?:e|er|th)?")
 _WORD = re.compile("[A-Za-z]+")
 _CHINESE_DIGITS = dict(zip("零一二三四五六七八九\u3007两兩", (*range(10), 0, 2, 2), strict=True))
-_CHINESE_POWERS = {"十": 1, "百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}
+POWERS = {"百": 2, "千": 3, "万": 4, "萬": 4, "亿": 8, "億": 8}  # of ten, in Chinese and Japanese
+_CHINESE_POWERS = {"十": 1, **POWERS}
 _CHINESE = re.compile(f"[{''.join(_CHINESE_DIGITS)}{''.join(_CHINESE_POWERS)}]{{1,16}}")
-_SECTION = 4  # the powers from here on multiply all before them: 五千六百万
+SECTION = 4  # the powers from here on multiply all before them: 五千六百万 is 5600万
 
 # What follows a number that has other values. The unit of a range, as in 2 to 4 inches, is of both.
 _CONTEXT = re.compile(
@@ -53,8 +54,8 @@ _LONGEST = 12  # characters of a value that is converted
 def named_values(text: str) -> frozenset[str]:
     """Return the values of number words, months, and other numerals.
 
-    Words are English. Tens and units are added up. Numerals are Chinese, or Roman ones
-    of 2 letters or more, and at most 39.
+    Words are English. Tens and units are added up. Numerals are Chinese, or Roman with 2 letters or
+    more, and at most 39.
     """
     values, tens = set[int](), 0
     for word in _WORD.findall(text):
@@ -76,7 +77,7 @@ def _read_chinese(numeral: str) -> int:
         power = _CHINESE_POWERS.get(character, 0)
         if not power:
             digit = (10 * digit if is_spelt else 0) + _CHINESE_DIGITS[character]
-        elif power < _SECTION:
+        elif power < SECTION:
             section, digit = section + (digit or 1) * 10**power, 0
         elif section or digit:
             total, section, digit = total + (section + digit) * 10**power, 0, 0

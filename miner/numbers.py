@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import FloatArray, code_points
-from miner.number_wording import context_of, named_values, values_in_context
+from miner.number_wording import (
+    POWERS,
+    SECTION,
+    context_of,
+    named_values,
+    values_in_context,
+)
 
 READING = 5  # version of reading, in work-folder keys; raise it when results change
 
@@ -29,14 +35,9 @@ _MARKS = _COMMAS + _POINTS + _DECIMAL
 _KINDS = {mark: kind[0] for kind in (_GROUPS, _COMMAS, _POINTS, _DECIMAL) for mark in kind}
 _VULGAR = "\u00bc-\u00be\u2150-\u215e"  # one half to seven eighths
 # Powers of ten that East Asian languages write after digits, and powers with words elsewhere.
-_POWERS = {
-    word: power
-    for words, power in (("百백", 2), ("千천", 3), ("万萬만", 4), ("亿億억", 8), ("兆조", 12))
-    for word in words
-}
+_POWERS = {**POWERS, "백": 2, "천": 3, "만": 4, "억": 8, "兆": 12, "조": 12}
 _WORDS = "".join(_POWERS)
 _NAMED_POWERS = (0, 3, 6, 9, 12)
-_SECTION = 4  # the powers from here on multiply all before them: 5千6百万 is 5600万
 _MAX_TERM = 30  # characters of a term that is added to others
 # It begins with one set of characters, which Python searches for three times as fast.
 _NUMBER = re.compile(
@@ -191,7 +192,7 @@ def _sum(terms: Iterable[tuple[str, str]]) -> str | None:
     limits = [math.inf, math.inf]  # of the next term, and of the next section
     for digits, words in terms:
         powers = [_POWERS[word] for word in words]
-        small, large = (sum(p for p in powers if (p < _SECTION) == low) for low in (True, False))
+        small, large = (sum(p for p in powers if (p < SECTION) == low) for low in (True, False))
         if len(digits) > _MAX_TERM:
             return None
         value = int(digits.replace(",", "")) * 10**small

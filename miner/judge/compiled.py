@@ -266,14 +266,17 @@ def _is_small(code: Any) -> Any:
 @_part
 def _find_boundaries(text: Any, out: Any) -> None:
     """Set whether a text ends like a sentence, and begins with a small letter."""
-    is_start = True
-    for code in text:
+    for code in text[::-1]:
         if code in SENTENCE_ENDS:
             out[0] = 1
-        elif code > 0x2F and not _is_closing(code):
-            out[0] = 0
-            if is_start and not 0xA0 <= code <= 0xBF:
-                out[1], is_start = _is_small(code), False
+            break
+        if code > 0x2F and not _is_closing(code):
+            break
+    for code in text:
+        is_mark = code <= 0x2F or 0xA0 <= code <= 0xBF or code in SENTENCE_ENDS
+        if not (is_mark or _is_closing(code)):
+            out[1] = _is_small(code)
+            break
 
 
 @_compile

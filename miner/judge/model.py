@@ -174,11 +174,13 @@ class Judge:
     def save(self, path: Path, facts: dict[str, object]) -> None:
         """Write or replace a model, with JSON values ``facts`` on its training.
 
+        In the file, features are positions in ``learned``, which do not change with ``COLUMNS``.
         Raises SafetensorError if the file cannot be written.
         """
-        about = {"features": self.learned, "columns": COLUMNS, "facts": dict(sorted(facts.items()))}
-        metadata = {name: json.dumps(value) for name, value in about.items()}
-        save_file(self._arrays(), path, metadata=metadata)
+        places = {COLUMNS.index(name): place for place, name in enumerate(self.learned)}
+        feature = np.array([places[column] for column in self.feature.tolist()], dtype=np.int32)
+        about = {"features": json.dumps(self.learned), "facts": json.dumps(facts, sort_keys=True)}
+        save_file(self._arrays() | {"feature": feature}, path, metadata=about)
 
 
 @cache
@@ -191,16 +193,15 @@ def load_judge(path: Path = BUNDLED) -> Judge:
     try:
         with safe_open(path, framework="numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}
-            about = file.metadata() or {}
-        learned, columns = (
-            tuple(json.loads(about.get(name, "[]"))) for name in ("features", "columns")
-        )
-        if learned not in (MINED, SEEN) or columns != COLUMNS:
+            learned = tuple(json.loads((file.metadata() or {}).get("features", "[]")))
+        if learned not in (MINED, SEEN):
             raise ValueError(
                 f"judge: {path} was trained on the features of another version; reinstall Adit"
             )
+        columns = np.array([COLUMNS.index(name) for name in learned], dtype=np.int32)
+        arrays["feature"] = columns[arrays["feature"]]
         return Judge(**arrays, learned=learned)
-    except (OSError, SafetensorError, TypeError) as error:
+    except (OSError, SafetensorError, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"judge: {path} is missing or damaged; reinstall Adit") from error
 
 

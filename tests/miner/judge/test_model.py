@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from miner.judge import model as module
 from miner.judge.features import (
     COLUMNS,
     CONTEXT,
@@ -151,3 +152,16 @@ def test_a_file_that_is_no_judge_is_refused(tmp_path: Path) -> None:
     save_file(load_file(BUNDLED), other, metadata={"features": '["length"]'})
     with pytest.raises(ValueError, match="was trained on the features of another version"):
         load_judge(other)
+
+
+def test_a_file_does_not_depend_on_the_features_of_the_other_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "judge.safetensors"
+    judge = load_judge()
+    judge.save(path, {})
+    monkeypatch.setattr(module, "COLUMNS", (*SEEN, "another", CONTEXT))
+    moved = load_judge(path)
+    is_context = judge.feature == COLUMNS.index(CONTEXT)
+    assert is_context.any()
+    np.testing.assert_array_equal(moved.feature, judge.feature + is_context)
