@@ -108,10 +108,10 @@ KINDS: dict[str, tuple[Spoil, int, float, float]] = {
     "opposite": (exchange(OPPOSITES), 1, 2.0, 5.5),
     "other word of a group": (exchange(OTHERS), 1, 3.0, 4.5),
     "number": (one_number, 1, 2.5, 4.5),
-    "cut target": (cut, 1, 1.2, 1.25),
-    "cut source": (cut, 0, 1.2, 1.25),
-    "added to target": (added, 1, 0.8, 4.0),
-    "added to source": (added, 0, 0.8, 4.0),
+    "cut target": (cut, 1, 1.2, 1.75),
+    "cut source": (cut, 0, 1.2, 1.75),
+    "added to target": (added, 1, 0.8, 7.0),
+    "added to source": (added, 0, 0.8, 7.0),
 }
 # Weights in drawing and in training, of the target of the next line, and of the source itself.
 NEXT, COPY = (1.0, 8.0), (0.8, 0.5)

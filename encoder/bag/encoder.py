@@ -92,7 +92,7 @@ class BagEncoder(BaseEncoder):
 
         A weight is the length of the word's vector in the sum. A sentence's vector is the sum of
         its words' unit vectors times weights, at unit length. If ``with_names`` added an encoder,
-        its words of a sentence's names follow the sentence's own words.
+        a name's vector is the mean of both encoders' unit vectors, at unit length.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))
@@ -104,7 +104,7 @@ class BagEncoder(BaseEncoder):
         own_words = Words(vectors=vectors, weights=weights, ids=ids, offsets=numbers.offsets)
         if self.namer is None:
             return own_words
-        return join_words(own_words, self.namer.words(find_names(as_list(sentences))))
+        return _average_names(own_words, as_list(sentences), self.namer)
 
     def split(self, sentence: str) -> list[str]:
         """Split a sentence into the normalised texts of its words.
@@ -127,6 +127,42 @@ class BagEncoder(BaseEncoder):
             return self._known.split(sentences)
         numbers, words = self._features.split(self._tokenizer.encode(sentences))
         return numbers, sum_rows(self._table, words)
+
+
+def _average_names(words: Words, sentences: Sequence[str], namer: "BagEncoder") -> Words:
+    """Replace the vectors of names by unit means of these and of ``namer``'s.
+
+    Names of a sentence follow its words if they cannot be placed, as in scripts without spaces.
+    """
+    places: list[int] = []  # in the words of all sentences
+    names: list[str] = []
+    unplaced = [""] * len(sentences)
+    for number, sentence in enumerate(sentences):
+        matches = list(_name_pattern().finditer(sentence))
+        if not matches:
+            continue
+        first, last = words.offsets[number : number + 2].tolist()
+        if last - first == len(sentence.split()):
+            places += [first + len(sentence[: match.start()].split()) for match in matches]
+            names += [match[0] for match in matches]
+        else:
+            unplaced[number] = find_names([sentence])[0]
+    others = namer.words(names)
+    is_word = np.diff(others.offsets) == 1
+    place, name = np.array(places, dtype=np.int64)[is_word], others.offsets[:-1][is_word]
+    both = np.stack([words.ids[place], others.ids[name]])
+    (own, other), rows = np.unique(both, axis=1, return_inverse=True)
+    means = words.vectors[own] + others.vectors[other]
+    normalize_rows(means)
+    ids = words.ids.copy()
+    ids[place] = len(words.vectors) + rows
+    averaged = Words(
+        vectors=np.concatenate((words.vectors, means)),
+        weights=np.concatenate((words.weights, words.weights[own])),
+        ids=ids,
+        offsets=words.offsets,
+    )
+    return join_words(averaged, namer.words(unplaced)) if any(unplaced) else averaged
 
 
 def find_names(sentences: Sequence[str]) -> list[str]:

@@ -228,13 +228,14 @@ def describe_words(source: Any, target: Any, joins: Any, sides: Any, weights: An
 
 
 @_compile
-def find_missing_names(names: Any, others: Any, least: float, gaps: Any) -> None:
+def find_missing_names(names: Any, own: Any, others: Any, least: float, gaps: Any) -> None:
     """Fill ``gaps``, float32 (P, 2), with the greatest gaps of names.
 
     A name's gap is 1 minus the cosine to its most similar word on the other side. The first column
-    is of gaps, and the second of their parts above ``least``, times the names' weights. ``names``
-    and ``others`` are vectors, weights, ids and offsets of ``Words``: the names of one side, and
-    all words of the other. A pair without names or without other words keeps its gaps.
+    is of gaps, and the second of their parts above ``least``, times the names' weights, in mean
+    weights of the side's words. ``names``, ``own`` and ``others`` are vectors, weights, ids and
+    offsets of ``Words``: the names of one side, all its words, and all words of the other. A pair
+    without names or without other words keeps its gaps.
     """
     rows, weights, best, match = _room(names)
     other_rows, other_weights, other_best, other_match = _room(others)
@@ -244,11 +245,69 @@ def find_missing_names(names: Any, others: Any, least: float, gaps: Any) -> None
         if n == 0 or m == 0:
             continue
         _match(rows, other_rows, (best[:n], match[:n]), (other_best[:m], other_match[:m]))
-        gaps[pair] = 0
+        gaps[pair], mean = 0, _mean_weight(own, pair)
         for name in range(n):
             gap = 1 - best[name]
+            weighted = weights[name] / mean * max(0.0, gap - least)
             gaps[pair, 0] = max(gaps[pair, 0], gap)
-            gaps[pair, 1] = max(gaps[pair, 1], np.float32(weights[name] * max(0.0, gap - least)))
+            gaps[pair, 1] = max(gaps[pair, 1], np.float32(weighted))
+
+
+@_compile
+def compare_coverage(
+    source: Any, target: Any, starts: Any, target_starts: Any, features: Any
+) -> None:
+    """Fill ``features``, float32 (2, P, 3), of least covered sentences.
+
+    They are the coverage, the difference to the best covered sentence of the text, and the weight
+    of unmatched words, in mean weights of the text's words. ``source`` and ``target`` are vectors,
+    weights, ids and offsets of ``Words``. The starts of a side are positions in each text's words
+    where a sentence but the first begins, and offsets of texts, int64 (P + 1,). Texts of one
+    sentence, and pairs with a side without words, keep their values.
+    """
+    rows, weights, best, match = _room(source)
+    other_rows, other_weights, other_best, other_match = _room(target)
+    for pair in range(features.shape[1]):
+        here = starts[0][starts[1][pair] : starts[1][pair + 1]]
+        there = target_starts[0][target_starts[1][pair] : target_starts[1][pair + 1]]
+        if len(here) + len(there) == 0:
+            continue
+        n = _take_words(source, pair, False, rows, weights)
+        m = _take_words(target, pair, False, other_rows, other_weights)
+        if n == 0 or m == 0:
+            continue
+        _match(rows, other_rows, (best[:n], match[:n]), (other_best[:m], other_match[:m]))
+        _compare_sentences(weights[:n], best, here, features[0, pair])
+        _compare_sentences(other_weights[:m], other_best, there, features[1, pair])
+
+
+@_part
+def _compare_sentences(weights: Any, best: Any, starts: Any, out: Any) -> None:
+    """Fill a side's features if it has several sentences."""
+    if len(starts) == 0:
+        return
+    least, greatest, lost, total, first = 2.0, -1.0, 0.0, 0.0, 0
+    for sentence in range(len(starts) + 1):
+        end = starts[sentence] if sentence < len(starts) else len(weights)
+        weight, missing = 0.0, 0.0
+        for word in range(first, end):
+            weight += weights[word]
+            missing += weights[word] * (1 - min(max(np.float64(best[word]), 0.0) / MATCHED, 1.0))
+        coverage = 1 - missing / weight if weight > 0 else 1.0
+        if coverage < least:
+            least, lost = coverage, missing
+        greatest, total, first = max(greatest, coverage), total + weight, end
+    if total > 0:
+        out[0], out[1], out[2] = least, greatest - least, lost * len(weights) / total
+
+
+@_part
+def _mean_weight(side: Any, pair: int) -> Any:
+    _, weights, ids, offsets = side
+    total = 0.0
+    for word in ids[offsets[pair] : offsets[pair + 1]]:
+        total += weights[word]
+    return total / (offsets[pair + 1] - offsets[pair]) if total > 0 else 1.0
 
 
 @_part

@@ -17,6 +17,7 @@ from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
 from miner.judge.names import compare_names
 from miner.judge.network import network_of
+from miner.judge.sentences import compare_sentences
 from miner.judge.words import WordEmbedder, Words, encoder_names
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
@@ -59,7 +60,12 @@ NAMES = (
     *("names, lesser side", "names, greater side"),
 )
 BOUNDARIES = ("difference in last sentence mark", "difference in small first letter")
-SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, *BOUNDARIES, LANGUAGE)  # of the trees for given pairs
+SENTENCES = (
+    *("coverage of the least covered sentence", "difference in coverage of sentences"),
+    "weight of unmatched words in a sentence",
+)
+# Of the trees for given pairs.
+SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, *SENTENCES, *BOUNDARIES, LANGUAGE)
 CONTEXT = "words in context"
 MIN_COVERAGE = 0.65  # of mined pairs that the network judges: others are clearly wrong
 MINED = (*FEATURES, CONTEXT)  # of the trees for mined pairs
@@ -80,6 +86,7 @@ class Texts(NamedTuple):
         language: The lesser ``own_language`` of both sides, float32 (P,), NaN if both are.
         facts: Features from ``compare_facts``, float32 (P, 6).
         names: Features from ``compare_names``, float32 (P, 6), NaN for mined pairs.
+        sentences: Features from ``compare_sentences``, float32 (P, 3), NaN for mined pairs.
         context: Log odds of ``Network.judge``, float32 (P,), NaN if not judged.
     """
 
@@ -90,6 +97,7 @@ class Texts(NamedTuple):
     language: NDArray[np.float32]
     facts: NDArray[np.float32]
     names: NDArray[np.float32]
+    sentences: NDArray[np.float32]
     context: NDArray[np.float32]
 
 
@@ -105,10 +113,10 @@ def read_texts(
     """Compute the features of the texts of P pairs, maybe none, in threads.
 
     ``makers`` are the word encoders, and ``languages`` the ISO 639-1 codes of source and target,
-    None if unknown. If ``is_given``, ``names`` are also computed. Else light words of
-    ``SPLIT_LANGUAGES`` are joined to the next, and ``context`` is NaN with a lesser coverage below
-    ``MIN_COVERAGE``. ``progress`` is called after each block with its number of pairs, in any
-    thread, one at a time.
+    None if unknown. If ``is_given``, ``names`` and ``sentences`` are also computed. Else light
+    words of ``SPLIT_LANGUAGES`` are joined to the next, and ``context`` is NaN with a lesser
+    coverage below ``MIN_COVERAGE``. ``progress`` is called after each block with its number of
+    pairs, in any thread, one at a time.
     """
     reading = threading.Lock()
     model, network = facts_of(makers), network_of(makers)
@@ -121,15 +129,17 @@ def read_texts(
         own = np.fmin(*map(own_language, texts, languages))
         facts = compare_facts(words[0], words[1], model)
         names = np.full((len(own), len(NAMES)), np.nan, dtype=np.float32)
+        sentences = np.full((len(own), len(SENTENCES)), np.nan, dtype=np.float32)
         if is_given:
             names = compare_names(makers, texts, words, languages)
+            sentences = compare_sentences(texts, words)
         numbers = count_numbers(*texts).T
         matches = match_words(words[0], words[1], joins)
         context = np.full(len(own), np.nan, dtype=np.float32)
         if network:
             is_covered = matches[0][:, :, _COVERAGE].min(axis=1) >= MIN_COVERAGE
             context = network.judge(words[0], words[1], is_covered | is_given)[0]
-        columns = (*matches, marks, numbers, own, facts, names, context)
+        columns = (*matches, marks, numbers, own, facts, names, sentences, context)
         with reading:
             progress(len(texts[0]))
         return columns
@@ -292,6 +302,7 @@ def compute_features(texts: Texts, near: NeighbourhoodStats | None, usual: RunSt
         texts.numbers[:, 2],
         *texts.facts.T,
         *texts.names.T,
+        *texts.sentences.T,
         *np.abs(differences[:, -len(BOUNDARIES) :] - usual.boundaries).T,
         texts.language - usual.language,
         texts.context,

@@ -31,18 +31,21 @@ def compare_names(
     ``makers`` are the word encoders of both sides, ``texts`` P texts of each side, and ``words``
     the words of these texts. ``languages`` are ISO 639-1 codes of both sides, None if unknown.
     A name's gap is 1 minus the cosine to its most similar word on the other side. A side has its
-    greatest gap, and the greatest of weights times gaps above ``LEAST_GAP``; both are NaN without
-    names or other words. Features, float32 (P, 6), are the lesser gap, NaN if either is; the
-    greater gap, NaN if both are; the same of weighted gaps; the lesser and the greater number of
-    words in names. Sides in a language that capitalises all nouns count only for lesser gaps.
+    greatest gap, and the greatest product of a gap above ``LEAST_GAP`` and the name's weight, in
+    mean weights of its text's words; both are NaN without names or other words. Features, float32
+    (P, 6), are the lesser gap, NaN if either is; the greater gap, NaN if both are; the same of
+    weighted gaps; the lesser and the greater number of words in names. Sides in a language that
+    capitalises all nouns count only for lesser gaps.
     """
     from miner.judge.compiled import find_missing_names  # loads Numba
 
     gaps = np.full((2, len(texts[0]), 2), np.nan, dtype=np.float32)
     counts = np.zeros((2, len(texts[0]), 1), dtype=np.float32)
     for side, (maker, own) in enumerate(zip(makers, texts, strict=True)):
-        names, others = maker.words([" ".join(names_in(text)) for text in own]), words[1 - side]
-        arrays = [(each.vectors, each.weights, each.ids, each.offsets) for each in (names, others)]
+        # The space says that the first is also a name.
+        names = maker.words([" " + " ".join(names_in(text)) for text in own])
+        all_words = names, words[side], words[1 - side]
+        arrays = [(each.vectors, each.weights, each.ids, each.offsets) for each in all_words]
         find_missing_names(*arrays, LEAST_GAP, gaps[side])
         counts[side, :, 0] = np.diff(names.offsets)
     lesser = gaps.min(axis=0)

@@ -24,6 +24,7 @@ from miner.judge.features import (
     NAMES,
     NEIGHBOURHOOD,
     NUMBERS,
+    SENTENCES,
     NeighbourhoodStats,
     RunStatistics,
     Texts,
@@ -307,6 +308,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
         language=random.random(5, dtype=np.float32),
         facts=random.random((5, 6), dtype=np.float32),
         names=random.random((5, len(NAMES)), dtype=np.float32),
+        sentences=random.random((5, len(SENTENCES)), dtype=np.float32),
         context=random.random(5, dtype=np.float32),
     )
     usual = replace(PLAIN, weights=1.3, letters=0.8, language=-0.25, boundaries=(0.5, -0.25))
@@ -332,6 +334,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
         expected |= dict(zip(names, texts.numbers[pair], strict=True))
         expected |= dict(zip(FACTS, texts.facts[pair], strict=True))
         expected |= dict(zip(NAMES, texts.names[pair], strict=True))
+        expected |= dict(zip(SENTENCES, texts.sentences[pair], strict=True))
         expected[LANGUAGE] = texts.language[pair] + 0.25
         expected[CONTEXT] = texts.context[pair]
         found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}

@@ -50,7 +50,8 @@ def test_names_are_compared_with_all_words_of_the_other_side() -> None:
                 cosines = names.vectors[names.ids] @ others.vectors[others.ids].T
                 own = 1 - cosines.max(axis=1)
                 gaps.append(own.max())
-                weights = names.weights[names.ids]
+                own_words = maker.words([texts[side][pair]])
+                weights = names.weights[names.ids] / own_words.weights[own_words.ids].mean()
                 weighted.append((weights * np.maximum(own - LEAST_GAP, 0)).max())
         assert (fewest, most) == (min(counts), max(counts))
         for low, high, values in (
@@ -70,7 +71,7 @@ def test_another_name_is_missed() -> None:
     words = [maker.words(side) for maker, side in zip(makers, texts, strict=True)]
     same, other = compare_names(makers, texts, words, ("ru", "en"))
     assert other[1] > 0.2 + same[1]
-    assert other[3] > 2 + same[3]
+    assert other[3] > 0.3 + same[3]
 
 
 def test_nouns_of_german_are_names_only_beside_missing_names_of_the_other_side() -> None:
@@ -86,4 +87,4 @@ def test_nouns_of_german_are_names_only_beside_missing_names_of_the_other_side()
     assert german[:, [4, 5]].tolist() == [[0, 1], [0, 1]]
     assert swedish[:, [4, 5]].tolist() == [[1, 2], [1, 2]]
     assert german[:, [0, 2]].tolist() == swedish[:, [0, 2]].tolist()
-    assert german[1, 2] > 1 + german[0, 2]
+    assert german[1, 2] > 0.3 + german[0, 2]
