@@ -91,8 +91,9 @@ class BagEncoder(BaseEncoder):
         """Return the words of sentences, or of one, with vectors and weights.
 
         A weight is the length of the word's vector in the sum. A sentence's vector is the sum of
-        its words' unit vectors times weights, at unit length. If ``with_names`` added an encoder,
-        a name's vector is the mean of both encoders' unit vectors, at unit length.
+        its words' unit vectors times weights, at unit length. But if ``with_names`` added an
+        encoder, a name has the mean of both encoders' unit vectors, at unit length. It follows
+        the sentence's own words if its place is unknown, as in scripts without spaces.
         """
         with self._lock:
             numbers, known = self._sum_words(as_list(sentences))
@@ -132,7 +133,7 @@ class BagEncoder(BaseEncoder):
 def _average_names(words: Words, sentences: Sequence[str], namer: "BagEncoder") -> Words:
     """Replace the vectors of names by unit means of these and of ``namer``'s.
 
-    Names of a sentence follow its words if they cannot be placed, as in scripts without spaces.
+    If spaces do not separate a sentence's words, names follow them.
     """
     places: list[int] = []  # in the words of all sentences
     names: list[str] = []
