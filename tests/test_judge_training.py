@@ -179,7 +179,7 @@ def test_trees_score_as_scikit_learn_has_them(
         judge = fit_judge(parts, np.full(1200, 1 / 1200), learned)
     else:
         context = COLUMNS.index(CONTEXT)
-        for part in parts:
+        for part in (*parts, fresh):
             part.features[:, context] = part.right + random.normal(0, 1, 600)
         rows[:, context] = random.normal(0, 1, 600)
         rows[::5, context] = np.nan
