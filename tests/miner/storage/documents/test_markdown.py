@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from miner.storage.documents import markdown
 from miner.storage.documents.markdown import prose
+from tests.growth import assert_linear
 from tests.miner.storage.documents.test_documents import split
 
 FENCE = "```js\nconst a = 1. And more.\n\nlet b = 2\n```"
@@ -183,9 +183,4 @@ def test_no_prose_is_lost_among_markup(texts: list[str], data: st.DataObject) ->
     ],
 )
 def test_time_is_linear(unit: str) -> None:
-    times = []
-    for characters in (1 << 12, 1 << 15):
-        start = time.process_time()
-        prose(unit * (characters // len(unit)))
-        times.append(time.process_time() - start)
-    assert times[1] < 24 * times[0] + 0.5  # 8 if it is linear, 64 if it is not
+    assert_linear(lambda characters: prose(unit * (characters // len(unit))), 1 << 12, 1 << 15)
