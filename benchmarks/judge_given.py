@@ -104,12 +104,12 @@ def added(text: str, random: Random, others: Sequence[str]) -> str:
 # The changes: of which side, their weights in drawing, and in training.
 KINDS: dict[str, tuple[Spoil, int, float, float]] = {
     "name": (name, 1, 2.0, 4.5),
-    "negation": (any_negation, 1, 2.0, 4.5),
+    "negation": (any_negation, 1, 2.0, 5.5),
     "opposite": (exchange(OPPOSITES), 1, 2.0, 5.5),
-    "other word of a group": (exchange(OTHERS), 1, 3.0, 4.5),
-    "number": (one_number, 1, 2.5, 4.5),
-    "cut target": (cut, 1, 1.2, 1.75),
-    "cut source": (cut, 0, 1.2, 1.75),
+    "other word of a group": (exchange(OTHERS), 1, 3.0, 3.5),
+    "number": (one_number, 1, 2.5, 3.5),
+    "cut target": (cut, 1, 1.2, 5.0),
+    "cut source": (cut, 0, 1.2, 5.0),
     "added to target": (added, 1, 0.8, 7.0),
     "added to source": (added, 0, 0.8, 7.0),
 }

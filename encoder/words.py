@@ -48,8 +48,8 @@ class WordEncoder(Protocol):
     def words(self, sentences: Sequence[str]) -> Words:
         """Return the words of S sentences, with vectors of the encoder's space."""
 
-    def split(self, sentence: str) -> list[str]:
-        """Split a sentence into texts as ``BagEncoder.split``."""
+    def split(self, sentences: Sequence[str]) -> list[list[str]]:
+        """Split sentences into texts as ``BagEncoder.split``."""
 
 
 def word_encoders(

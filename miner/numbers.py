@@ -25,7 +25,7 @@ from miner.number_wording import (
     values_in_context,
 )
 
-READING = 6  # version of reading texts, in work-folder keys; raise it when results change
+READING = 7  # version of reading texts, in work-folder keys; raise it when results change
 
 # Marks between digits, by their kind, which is the first of its marks.
 _GROUPS = " '`\u00b4\u2018\u2019\u00a0\u2009\u202f\u066c"  # group by three

@@ -38,8 +38,8 @@ class Maker:
         sums = [sum(map(self._vector, sentence.split())) for sentence in sentences]
         return np.stack([row / np.linalg.norm(row) for row in sums])
 
-    def split(self, sentence: str) -> list[str]:
-        return sentence.split()
+    def split(self, sentences: list[str]) -> list[list[str]]:
+        return [sentence.split() for sentence in sentences]
 
     def words(self, sentences: list[str]) -> Words:
         parts = [sentence.split() for sentence in sentences]

@@ -107,15 +107,16 @@ class BagEncoder(BaseEncoder):
             return own_words
         return _average_names(own_words, as_list(sentences), self.namer)
 
-    def split(self, sentence: str) -> list[str]:
-        """Split a sentence into the normalised texts of its words.
+    def split(self, sentences: Sequence[str]) -> list[list[str]]:
+        """Split sentences into the normalised texts of their words.
 
         They are in the order of ``words``, without names. They lack unknown pieces, and may be "".
         """
-        words, _ = self._features.words(self._tokenizer.encode([sentence]))
+        words, offsets = self._features.words(self._tokenizer.encode(sentences))
         pieces = self._tokenizer.pieces(words.ids.tolist())
         parts = (pieces[first:last] for first, last in pairwise(words.offsets.tolist()))
-        return ["".join(part).replace(SPACE, "") for part in parts]
+        texts = ["".join(part).replace(SPACE, "") for part in parts]
+        return [texts[first:last] for first, last in pairwise(offsets.tolist())]
 
     def _sum_words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         # Word numbers by sentence, and vectors of words (W, D), both valid until the next call.

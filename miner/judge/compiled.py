@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from miner.compiling import compiled, compiled_part
+from miner.judge.parts import NAME, START
 
 SCALE = 2.0**26  # squared, it is half of what float64 counts without a gap
 TILE = 4  # rows that two are multiplied by at once: they are loaded once for all
@@ -16,6 +17,7 @@ STEPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.7, 0.85)  # of best cosines
 MATCHED = 0.4  # a word with a cosine of this is matched wholly: free translations are far off
 LEVEL = 256  # whole numbers per unit of log odds
 LOWEST = -16000  # below all levels
+LEAST_GAP = 0.5  # that a name's weight counts from: translations of names have lesser gaps
 LINKED = 0.3  # the cosine from which the place of a word's match counts
 SIDE = len(STEPS) + 12
 MARKS = 8
@@ -129,12 +131,18 @@ def _match(rows: Any, others: Any, one: Any, two: Any) -> None:
 
 
 @_part
+def _missing(cosine: Any) -> Any:
+    """Return how much of a word is unmatched, 0 to 1, by its best cosine."""
+    return 1 - min(max(np.float64(cosine), 0.0) / MATCHED, 1.0)
+
+
+@_part
 def _describe_cover(weights: Any, best: Any, total: float, out: Any) -> None:
     """Add a sentence's features of coverage, all but the last five, to zeros."""
     steps, run = len(STEPS), 0.0
     for word in range(len(weights)):
         raw, cosine = np.float64(weights[word]), np.float64(best[word])
-        share, missing = raw / total, 1 - min(max(cosine, 0.0) / MATCHED, 1.0)
+        share, missing = raw / total, _missing(cosine)
         for step in range(steps):
             if cosine >= STEPS[step]:
                 out[step] += share
@@ -204,14 +212,62 @@ def _take_words(side: Any, pair: int, is_joined: bool, rows: Any, out: Any) -> A
     return len(words)
 
 
+@_part
+def _describe_names(weights: Any, best: Any, flags: Any, mean: float, out: Any) -> None:
+    """Fill the number of names, and the greatest gap and weighted gap."""
+    for word in range(len(weights)):
+        if flags[word] & NAME == 0:
+            continue
+        gap = 1 - best[word]
+        weighted = np.float32(weights[word] / mean * max(0.0, gap - LEAST_GAP))
+        if out[0] == 0:
+            out[1], out[2] = gap, weighted
+        out[0], out[1], out[2] = out[0] + 1, max(out[1], gap), max(out[2], weighted)
+
+
+@_part
+def _describe_sentences(weights: Any, best: Any, flags: Any, mean: float, out: Any) -> None:
+    """Fill the features of the least covered sentence."""
+    least, greatest, lost, weight, missing = 2.0, -1.0, 0.0, 0.0, 0.0
+    for word in range(len(weights)):
+        weight += weights[word]
+        missing += weights[word] * _missing(best[word])
+        if word + 1 == len(weights) or flags[word + 1] & START:
+            coverage = 1 - missing / weight if weight > 0 else 1.0
+            if coverage < least:
+                least, lost = coverage, missing
+            greatest, weight, missing = max(greatest, coverage), 0.0, 0.0
+    out[3], out[4], out[5] = least, greatest - least, lost / mean
+
+
+@_part
+def _describe_parts(weights: Any, best: Any, flags: Any, total: float, out: Any) -> None:
+    """Fill a side's ``PART`` features if it has names or several sentences."""
+    if len(flags) == 0:
+        return
+    mean = total / len(weights) if total > 0 else 1.0
+    out[0] = 0
+    _describe_names(weights, best, flags, mean, out)
+    if (flags[1:] & START).any():
+        _describe_sentences(weights, best, flags, mean, out)
+
+
 @_compile
-def describe_words(source: Any, target: Any, joins: Any, sides: Any, weights: Any) -> None:
+def describe_words(
+    source: Any, target: Any, joins: Any, flags: Any, sides: Any, weights: Any, parts: Any
+) -> None:
     """Fill features of the matched words of P pairs in place.
 
-    ``joins`` are two bools, whether light words of the source and of the target join the next ones.
-    ``sides`` (P, 2, SIDE) gets the features of source and target, and ``weights`` (P, 2) the sum of
-    each side's word weights. Both are float64 and zeros at first, which stay if either side has no
-    words. ``source`` and ``target`` are vectors, weights, ids and offsets of ``Words``.
+    ``source`` and ``target`` are vectors, weights, ids and offsets of ``Words``. ``joins`` are two
+    bools, whether light words of the source and of the target join the next ones, and ``flags``
+    the flags of the words of both, which may be empty. ``sides`` (P, 2, SIDE) gets the features of
+    source and target, and ``weights`` (P, 2) the sum of each side's word weights. Both are float64
+    and zeros at first, which stay if either side has no words. ``parts``, float32 (P, 2, PART),
+    gets the number of names; their greatest gap, 1 minus the cosine to the most similar word on
+    the other side; their greatest product of a gap above ``LEAST_GAP`` and the weight; and of the
+    least covered sentence the coverage, the difference to the best covered sentence of the text,
+    and the weight of unmatched words. These weights are in mean weights of the text's words. Values
+    stay for texts without flags, without names, and of one sentence.
     """
     rows, own_weights, best, match = _room(source)
     other_rows, other_weights, other_best, other_match = _room(target)
@@ -225,89 +281,10 @@ def describe_words(source: Any, target: Any, joins: Any, sides: Any, weights: An
         out = sides[pair]
         weights[pair, 0] = _describe_side(own_weights[:n], one, two[1], out[0])
         weights[pair, 1] = _describe_side(other_weights[:m], two, one[1], out[1])
-
-
-@_compile
-def find_missing_names(names: Any, own: Any, others: Any, least: float, gaps: Any) -> None:
-    """Fill ``gaps``, float32 (P, 2), with the greatest gaps of names.
-
-    A name's gap is 1 minus the cosine to its most similar word on the other side. The first column
-    is of gaps, and the second of their parts above ``least``, times the names' weights, in mean
-    weights of the side's words. ``names``, ``own`` and ``others`` are vectors, weights, ids and
-    offsets of ``Words``: the names of one side, all its words, and all words of the other. A pair
-    without names or without other words keeps its gaps.
-    """
-    rows, weights, best, match = _room(names)
-    other_rows, other_weights, other_best, other_match = _room(others)
-    for pair in range(len(gaps)):
-        n = _take_words(names, pair, False, rows, weights)
-        m = _take_words(others, pair, False, other_rows, other_weights)
-        if n == 0 or m == 0:
-            continue
-        _match(rows, other_rows, (best[:n], match[:n]), (other_best[:m], other_match[:m]))
-        gaps[pair], mean = 0, _mean_weight(own, pair)
-        for name in range(n):
-            gap = 1 - best[name]
-            weighted = weights[name] / mean * max(0.0, gap - least)
-            gaps[pair, 0] = max(gaps[pair, 0], gap)
-            gaps[pair, 1] = max(gaps[pair, 1], np.float32(weighted))
-
-
-@_compile
-def compare_coverage(
-    source: Any, target: Any, starts: Any, target_starts: Any, features: Any
-) -> None:
-    """Fill ``features``, float32 (2, P, 3), of least covered sentences.
-
-    They are the coverage, the difference to the best covered sentence of the text, and the weight
-    of unmatched words, in mean weights of the text's words. ``source`` and ``target`` are vectors,
-    weights, ids and offsets of ``Words``. The starts of a side are positions in each text's words
-    where a sentence but the first begins, and offsets of texts, int64 (P + 1,). Texts of one
-    sentence, and pairs with a side without words, keep their values.
-    """
-    rows, weights, best, match = _room(source)
-    other_rows, other_weights, other_best, other_match = _room(target)
-    for pair in range(features.shape[1]):
-        here = starts[0][starts[1][pair] : starts[1][pair + 1]]
-        there = target_starts[0][target_starts[1][pair] : target_starts[1][pair + 1]]
-        if len(here) + len(there) == 0:
-            continue
-        n = _take_words(source, pair, False, rows, weights)
-        m = _take_words(target, pair, False, other_rows, other_weights)
-        if n == 0 or m == 0:
-            continue
-        _match(rows, other_rows, (best[:n], match[:n]), (other_best[:m], other_match[:m]))
-        _compare_sentences(weights[:n], best, here, features[0, pair])
-        _compare_sentences(other_weights[:m], other_best, there, features[1, pair])
-
-
-@_part
-def _compare_sentences(weights: Any, best: Any, starts: Any, out: Any) -> None:
-    """Fill a side's features if it has several sentences."""
-    if len(starts) == 0:
-        return
-    least, greatest, lost, total, first = 2.0, -1.0, 0.0, 0.0, 0
-    for sentence in range(len(starts) + 1):
-        end = starts[sentence] if sentence < len(starts) else len(weights)
-        weight, missing = 0.0, 0.0
-        for word in range(first, end):
-            weight += weights[word]
-            missing += weights[word] * (1 - min(max(np.float64(best[word]), 0.0) / MATCHED, 1.0))
-        coverage = 1 - missing / weight if weight > 0 else 1.0
-        if coverage < least:
-            least, lost = coverage, missing
-        greatest, total, first = max(greatest, coverage), total + weight, end
-    if total > 0:
-        out[0], out[1], out[2] = least, greatest - least, lost * len(weights) / total
-
-
-@_part
-def _mean_weight(side: Any, pair: int) -> Any:
-    _, weights, ids, offsets = side
-    total = 0.0
-    for word in ids[offsets[pair] : offsets[pair + 1]]:
-        total += weights[word]
-    return total / (offsets[pair + 1] - offsets[pair]) if total > 0 else 1.0
+        own_flags = flags[0][source[3][pair] : source[3][pair + 1]]
+        other_flags = flags[1][target[3][pair] : target[3][pair + 1]]
+        _describe_parts(own_weights[:n], one[0], own_flags, weights[pair, 0], parts[pair, 0])
+        _describe_parts(other_weights[:m], two[0], other_flags, weights[pair, 1], parts[pair, 1])
 
 
 @_part

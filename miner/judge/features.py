@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Matrix, Neighbours, Pairs, code_points
 from miner.judge.facts import compare_facts, facts_of
 from miner.judge.languages import own_language
-from miner.judge.names import compare_names
 from miner.judge.network import network_of
-from miner.judge.sentences import compare_sentences
+from miner.judge.parts import PART, combine_parts, flag_words
 from miner.judge.words import WordEmbedder, Words, encoder_names
 from miner.margin import margin_scores
 from miner.numbers import count_numbers, with_ascii_digits
@@ -54,18 +53,16 @@ FACTS = (
     *(EXCHANGED, "second contradicting words", NEGATED),
     *("negation, lesser side", "negation, greater side", "shared meanings"),
 )
-NAMES = (
+PARTS = (  # names and sentences
     *("name without match, lesser side", "name without match, greater side"),
     *("name without match by weight, lesser side", "name without match by weight, greater side"),
     *("names, lesser side", "names, greater side"),
-)
-BOUNDARIES = ("difference in last sentence mark", "difference in small first letter")
-SENTENCES = (
     *("coverage of the least covered sentence", "difference in coverage of sentences"),
     "weight of unmatched words in a sentence",
 )
+BOUNDARIES = ("difference in last sentence mark", "difference in small first letter")
 # Of the trees for given pairs.
-SEEN = (*FEATURES, NUMBERS, *FACTS, *NAMES, *SENTENCES, *BOUNDARIES, LANGUAGE)
+SEEN = (*FEATURES, NUMBERS, *FACTS, *PARTS, *BOUNDARIES, LANGUAGE)
 CONTEXT = "words in context"
 MIN_COVERAGE = 0.65  # of mined pairs that the network judges: others are clearly wrong
 MINED = (*FEATURES, CONTEXT)  # of the trees for mined pairs
@@ -73,6 +70,7 @@ MINED = (*FEATURES, CONTEXT)  # of the trees for mined pairs
 # parts of Chinese are words.
 SPLIT_LANGUAGES = ("ja", "km", "lo", "my", "th", "vi")
 COLUMNS = (*SEEN, CONTEXT)
+NO_FLAGS = [np.empty(0, dtype=np.int8)] * 2
 
 
 class Texts(NamedTuple):
@@ -85,8 +83,7 @@ class Texts(NamedTuple):
         numbers: Shared, unshared and contradicting numbers of ``count_numbers``, float64 (P, 3).
         language: The lesser ``own_language`` of both sides, float32 (P,), NaN if both are.
         facts: Features from ``compare_facts``, float32 (P, 6).
-        names: Features from ``compare_names``, float32 (P, 6), NaN for mined pairs.
-        sentences: Features from ``compare_sentences``, float32 (P, 3), NaN for mined pairs.
+        parts: Features from ``combine_parts``, float32 (P, 9), NaN for mined pairs.
         context: Log odds of ``Network.judge``, float32 (P,), NaN if not judged.
     """
 
@@ -96,8 +93,7 @@ class Texts(NamedTuple):
     numbers: FloatArray
     language: NDArray[np.float32]
     facts: NDArray[np.float32]
-    names: NDArray[np.float32]
-    sentences: NDArray[np.float32]
+    parts: NDArray[np.float32]
     context: NDArray[np.float32]
 
 
@@ -113,10 +109,10 @@ def read_texts(
     """Compute the features of the texts of P pairs, maybe none, in threads.
 
     ``makers`` are the word encoders, and ``languages`` the ISO 639-1 codes of source and target,
-    None if unknown. If ``is_given``, ``names`` and ``sentences`` are also computed. Else light
-    words of ``SPLIT_LANGUAGES`` are joined to the next, and ``context`` is NaN with a lesser
-    coverage below ``MIN_COVERAGE``. ``progress`` is called after each block with its number of
-    pairs, in any thread, one at a time.
+    None if unknown. If ``is_given``, ``parts`` are also computed. Else light words of
+    ``SPLIT_LANGUAGES`` are joined to the next, and ``context`` is NaN with a lesser coverage below
+    ``MIN_COVERAGE``. ``progress`` is called after each block with its number of pairs, in any
+    thread, one at a time.
     """
     reading = threading.Lock()
     model, network = facts_of(makers), network_of(makers)
@@ -128,18 +124,15 @@ def read_texts(
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         own = np.fmin(*map(own_language, texts, languages))
         facts = compare_facts(words[0], words[1], model)
-        names = np.full((len(own), len(NAMES)), np.nan, dtype=np.float32)
-        sentences = np.full((len(own), len(SENTENCES)), np.nan, dtype=np.float32)
-        if is_given:
-            names = compare_names(makers, texts, words, languages)
-            sentences = compare_sentences(texts, words)
         numbers = count_numbers(*texts).T
-        matches = match_words(words[0], words[1], joins)
+        flags = [*map(flag_words, makers, texts, words, languages)] if is_given else NO_FLAGS
+        matched, weights, sides = match_words(words[0], words[1], joins, flags)
+        parts = combine_parts(sides, languages)
         context = np.full(len(own), np.nan, dtype=np.float32)
         if network:
-            is_covered = matches[0][:, :, _COVERAGE].min(axis=1) >= MIN_COVERAGE
+            is_covered = matched[:, :, _COVERAGE].min(axis=1) >= MIN_COVERAGE
             context = network.judge(words[0], words[1], is_covered | is_given)[0]
-        columns = (*matches, marks, numbers, own, facts, names, sentences, context)
+        columns = (matched, weights, marks, numbers, own, facts, parts, context)
         with reading:
             progress(len(texts[0]))
         return columns
@@ -149,21 +142,26 @@ def read_texts(
 
 
 def match_words(
-    source: Words, target: Words, joins: tuple[bool, ...] = (False, False)
-) -> tuple[NDArray[np.float32], FloatArray]:
+    source: Words,
+    target: Words,
+    joins: tuple[bool, ...] = (False, False),
+    flags: Sequence[NDArray[np.int8]] = NO_FLAGS,
+) -> tuple[NDArray[np.float32], FloatArray, NDArray[np.float32]]:
     """Match the words of both sides of P pairs by their vectors.
 
     ``joins``, of source and target, says whether words lighter than the sentence's mean are joined
-    to the next. Returns the features of each side, float32 (P, 2, SIDE), and its sum of word
-    weights, float64 (P, 2). Both are 0 for a pair with a side without words.
+    to the next, and ``flags`` are from ``flag_words``. Returns the features of each side, float32
+    (P, 2, SIDE), its sum of word weights, float64 (P, 2), and its features of names and sentences,
+    float32 (P, 2, PART). The first two are 0 for a pair with a side without words, the last NaN.
     """
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
     pairs = len(source.offsets) - 1
     described, weights = np.zeros((pairs, 2, SIDE)), np.zeros((pairs, 2))
+    parts = np.full((pairs, 2, PART), np.nan, dtype=np.float32)
     sides = [(side.vectors, side.weights, side.ids, side.offsets) for side in (source, target)]
-    describe_words(*sides, joins, described, weights)
-    return described.astype(np.float32), weights
+    describe_words(*sides, joins, tuple(flags), described, weights, parts)
+    return described.astype(np.float32), weights, parts
 
 
 def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -301,8 +299,7 @@ def compute_features(texts: Texts, near: NeighbourhoodStats | None, usual: RunSt
         *around,
         texts.numbers[:, 2],
         *texts.facts.T,
-        *texts.names.T,
-        *texts.sentences.T,
+        *texts.parts.T,
         *np.abs(differences[:, -len(BOUNDARIES) :] - usual.boundaries).T,
         texts.language - usual.language,
         texts.context,

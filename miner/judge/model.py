@@ -41,7 +41,7 @@ GIVEN = BUNDLED.with_name("judge-given.safetensors")  # for pairs that were not 
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
 # Log odds of given pairs: per unit of the score, and at 0. Single errors are rarer than learned.
-GIVEN_SLOPE, GIVEN_SHIFT = 2.0, 3.5
+GIVEN_SLOPE, GIVEN_SHIFT = 2.0, 3.35
 CONTEXT_WEIGHT = 0.25  # of the log odds of the comparison network, in the score of given pairs
 # From where a feature lowers a score, and by how much per unit.
 CORRECTIONS = {

@@ -33,8 +33,8 @@ class WordEmbedder(Protocol):
     def words(self, sentences: Sequence[str]) -> Words:
         """Split P sentences, maybe empty ones, into words with vectors."""
 
-    def split(self, sentence: str) -> list[str]:
-        """Split a sentence into the texts of its words.
+    def split(self, sentences: Sequence[str]) -> list[list[str]]:
+        """Split P sentences, maybe none, into the texts of their words.
 
         Of a sentence's words in the result of ``words``, these come first, in order.
         """

@@ -21,10 +21,9 @@ from miner.judge.features import (
     FACTS,
     FEATURES,
     LANGUAGE,
-    NAMES,
     NEIGHBOURHOOD,
     NUMBERS,
-    SENTENCES,
+    PARTS,
     NeighbourhoodStats,
     RunStatistics,
     Texts,
@@ -86,7 +85,7 @@ pairs_of_lengths = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max
 def test_features_of_words_are_their_definition(lengths, dim, seed):
     source = words_of([length for length, _ in lengths], seed, dim)
     target = words_of([length for _, length in lengths], seed + 1, dim)
-    found, weights = match_words(source, target)
+    found, weights, _ = match_words(source, target)
     for pair, (both, sums) in enumerate(zip(found, weights, strict=True)):
         own, other = one(source, pair), one(target, pair)
         if not (len(own.weights) and len(other.weights)):
@@ -173,9 +172,9 @@ def test_a_pair_has_the_same_bits_beside_any_others():
     lengths = [3, 0, 7, 4, 30, 1] * 5, [2, 5, 6, 4, 28, 1] * 5
     source, target = (words_of(some, seed, 40) for seed, some in enumerate(lengths))
     for joins in ((False, False), (True, True)):
-        whole, weights = match_words(source, target, joins)
+        whole, weights, _ = match_words(source, target, joins)
         for pair in range(len(whole)):
-            alone, sums = match_words(one(source, pair), one(target, pair), joins)
+            alone, sums, _ = match_words(one(source, pair), one(target, pair), joins)
             assert alone[0].tobytes() == whole[pair].tobytes()
             assert sums[0].tobytes() == weights[pair].tobytes()
 
@@ -185,8 +184,11 @@ class Maker:
 
     weights: ClassVar[dict[str, float]] = {}  # 1 if absent
 
+    def split(self, sentences):
+        return [sentence.split() for sentence in sentences]
+
     def words(self, sentences):
-        parts = [sentence.split() for sentence in sentences]
+        parts = self.split(sentences)
         known = sorted({word for part in parts for word in part})
         places = [VOCABULARY.index(word) if word in VOCABULARY else 50 for word in known]
         vectors = np.eye(51, 50, dtype=np.float32)[places]  # zero if not in the vocabulary
@@ -307,8 +309,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
         numbers=random.integers(0, 4, (5, 3)).astype(float),
         language=random.random(5, dtype=np.float32),
         facts=random.random((5, 6), dtype=np.float32),
-        names=random.random((5, len(NAMES)), dtype=np.float32),
-        sentences=random.random((5, len(SENTENCES)), dtype=np.float32),
+        parts=random.random((5, len(PARTS)), dtype=np.float32),
         context=random.random(5, dtype=np.float32),
     )
     usual = replace(PLAIN, weights=1.3, letters=0.8, language=-0.25, boundaries=(0.5, -0.25))
@@ -333,8 +334,7 @@ def test_the_features_of_a_pair_are_of_both_sides():
         names = "shared numbers", "unmatched numbers", NUMBERS
         expected |= dict(zip(names, texts.numbers[pair], strict=True))
         expected |= dict(zip(FACTS, texts.facts[pair], strict=True))
-        expected |= dict(zip(NAMES, texts.names[pair], strict=True))
-        expected |= dict(zip(SENTENCES, texts.sentences[pair], strict=True))
+        expected |= dict(zip(PARTS, texts.parts[pair], strict=True))
         expected[LANGUAGE] = texts.language[pair] + 0.25
         expected[CONTEXT] = texts.context[pair]
         found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}

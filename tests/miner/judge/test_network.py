@@ -186,7 +186,7 @@ def test_words_without_a_counterpart_are_named(
     beside = ["Das ist gut."], ["That is good."]
     _, found = unmatched_words(makers, [*beside[0], source], [*beside[1], target])
     assert tuple([word for word, alone in side if alone] for side in found) == expected
-    words = [maker.split(text) for maker, text in zip(makers, (source, target), strict=True)]
+    words = [maker.split([text])[0] for maker, text in zip(makers, (source, target), strict=True)]
     assert [[word for word, _ in side] for side in found] == words
 
 
