@@ -73,8 +73,8 @@ def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: 
 def joined(texts: Sequence[str]) -> str:
     """Join sentences with spaces, except next to Chinese or Japanese text."""
     parts: list[str] = []
-    for text in texts:
-        if parts and text and not (_UNSPACED.match(parts[-1][-1:]) or _UNSPACED.match(text)):
+    for text in filter(None, texts):
+        if parts and not (_UNSPACED.match(parts[-1][-1:]) or _UNSPACED.match(text)):
             parts.append(" ")
         parts.append(text)
     return "".join(parts)

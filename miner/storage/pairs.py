@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING, cast
 
 from miner.storage.atomic import atomic_file, check_folder, check_writable
 from miner.storage.places import AnyPath
-from miner.storage.writers import Origin, Output
+from miner.storage.streams import split_compression
+from miner.storage.writers import COMPRESSIONS, Origin, Output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,6 +118,19 @@ def write_pairs(
         files = [stack.enter_context(open_compressed(out, output.compression)) for out in paths]
         write(files, counted(), schema, origin)
     return written
+
+
+def output_format(path: AnyPath) -> tuple[str, str]:
+    """Return the suffixes of an output's format and compression, or "".
+
+    Raises:
+        ValueError: No output has this compression.
+    """
+    suffix, compression = split_compression(path)
+    if compression not in ("", *COMPRESSIONS):
+        known = " or ".join(COMPRESSIONS)
+        raise ValueError(f"{path}: cannot write {compression}; end it in {known}, or in neither")
+    return suffix, compression
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from encoder import load_encoder
@@ -48,7 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_corpora(
         parser, "document: one sentence per line, or records, as for adit mine", "its translation"
     )
-    text = "output file for the alignment; .jsonl also has texts (default: standard output)"
+    text = (
+        "output file for the alignment; .jsonl also has texts; .gz and .zst are compressed "
+        "(default: standard output)"
+    )
     add("-o", "--output", type=place, metavar="OUT", help=text)
     add_encoder(parser)
     add_languages(parser)
@@ -69,10 +72,12 @@ def align_documents(args: argparse.Namespace) -> int:
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs
+    from miner.storage.pairs import open_compressed, output_format
 
     if args.output == STANDARD:
         args.output = None
-    is_json = PurePath(str(args.output)).suffix == ".jsonl"
+    suffix, compression = output_format(args.output or "")
+    is_json = suffix == ".jsonl"
     paired = args.document_pairs is not None
     if paired and not is_json:
         raise ValueError("--document-pairs requires an output (-o) that ends in .jsonl")
@@ -84,8 +89,8 @@ def align_documents(args: argparse.Namespace) -> int:
     if args.output is None:
         sys.stdout.writelines(lines)
     else:
-        with atomic_file(args.output) as temporary, open(temporary, "w", encoding="utf-8") as file:
-            file.writelines(lines)
+        with atomic_file(args.output) as path, open_compressed(path, compression) as file:
+            file.writelines(line.encode() for line in lines)
     return 0
 
 

@@ -7,7 +7,6 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from pathlib import PurePath
 
 from miner.choices import FREE, MONOTONE
 from miner.commandline import command, parse_threshold
@@ -81,7 +80,9 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
     )
     sides = "folder or file of documents, or records with doc and text", "the same, translated"
     arguments.add_corpora(parser, *sides)
-    arguments.add_output(parser, "output file for the pairs, as text", ending="text")
+    arguments.add_output(
+        parser, "output file for the pairs, as text (.gz and .zst compress)", ending="text"
+    )
     arguments.add_encoder(parser)
     arguments.add_languages(parser, default=arguments.DETECTED)
     arguments.add_input_formats(parser)
@@ -97,10 +98,12 @@ def pair_command(args: argparse.Namespace) -> int:
     """Pair each document with at most one translation, by content and name."""
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
+    from miner.storage.pairs import open_compressed, output_format
     from pipelines.options import job_of
     from pipelines.run.mining import run_steps
     from pipelines.run.steps import PAIRING
 
+    _, compression = output_format(args.output)
     check_writable(args.output)
     for side, corpus in (("src", args.source), ("tgt", args.target)):
         _is_documents(args, side, corpus)  # sets the formats
@@ -109,8 +112,8 @@ def pair_command(args: argparse.Namespace) -> int:
     with running.work_dir_of(args) as work_dir:
         run_steps(job_of(running.mining_options(args, work_dir, *sides)), PAIRING)
         pairs = open_artefact(WorkFolder(work_dir).document_pairs).file(DOCUMENT_PAIRS)
-        with atomic_file(args.output) as temporary:
-            temporary.write_bytes(pairs.read_bytes())
+        with atomic_file(args.output) as path, open_compressed(path, compression) as file:
+            file.write(pairs.read_bytes())
     return 0
 
 
@@ -124,7 +127,7 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="raw documents: a file, or a folder of files")
-    text = "output file for sentences with id, doc, text and language: .jsonl or .parquet"
+    text = "output file for sentences with id, doc, text and language: .jsonl (also .gz), .parquet"
     arguments.add_output(parser, text, ending=".jsonl")
     text = (
         "language of IN, such as de; decides whether a number and full stop, as in '1. Mai', can "
@@ -144,18 +147,19 @@ def split_command(args: argparse.Namespace) -> int:
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents import split
+    from miner.storage.pairs import open_compressed, output_format
     from miner.storage.writers import FORMATS, Origin
     from miner.storage.writers.formats import WRITERS
 
-    suffix = PurePath(str(args.output)).suffix
-    if suffix not in SUFFIXES:
+    suffix, compression = output_format(args.output)
+    if suffix not in SUFFIXES or (compression and not FORMATS[suffix].compresses):
         raise ValueError(f"{args.output}: unknown format; end it in {' or '.join(SUFFIXES)}")
     check_writable(args.output)
     counts = split.SplitCounts()
     documents = split.read_documents(split.document_files(args.documents))
     language = args.lang and base_language(args.lang)
     tables = split.split_documents(documents, counts, language=language)
-    with atomic_file(args.output) as temporary, open(temporary, "wb") as file:
+    with atomic_file(args.output) as path, open_compressed(path, compression) as file:
         WRITERS[FORMATS[suffix].name]([file], tables, split.SPLIT_FIELDS, Origin())
         if not counts.sentences:
             raise ValueError(

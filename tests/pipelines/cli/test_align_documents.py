@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from miner.monotone.blocks import joined
+from miner.storage.streams import read_lines
 from pipelines.cli.align_documents import align_documents
 
 GERMAN = [
@@ -51,6 +52,21 @@ def test_json_lines_have_ids_and_merged_texts(documents: list[str], tmp_path: Pa
     assert merged["target_text"] == ENGLISH[3]
 
 
+@pytest.mark.parametrize("name", ["out.jsonl", "out.txt"])
+def test_outputs_are_compressed_by_their_suffix(
+    documents: list[str], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for suffix in ("", ".gz", ".zst"):
+        assert align_documents([*documents, "-o", str(tmp_path / f"{name}{suffix}")]) == 0
+    plain = read_lines(tmp_path / name)
+    assert len(plain) == len(GOLD)
+    for suffix in (".gz", ".zst"):
+        assert read_lines(tmp_path / f"{name}{suffix}") == plain
+    assert align_documents([*documents, "-o", str(tmp_path / f"{name}.xz")]) == 2
+    assert "cannot write .xz" in capsys.readouterr().err
+    assert not (tmp_path / f"{name}.xz").exists()
+
+
 def test_lines_without_a_sentence_keep_their_numbers(
     documents: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,7 +92,11 @@ def test_a_line_without_a_sentence_within_a_bead(
 
 
 @pytest.mark.parametrize(
-    ("texts", "expected"), [(["a.", "b"], "a. b"), (["你好。", "世界"], "你好。世界"), ([], "")]
+    ("texts", "expected"),
+    [
+        *((["a.", "b"], "a. b"), (["你好。", "世界"], "你好。世界"), ([], "")),
+        *((["", "b"], "b"), (["a.", "", "b"], "a. b"), ([""], "")),
+    ],
 )
 def test_joined(texts: list[str], expected: str) -> None:
     assert joined(texts) == expected

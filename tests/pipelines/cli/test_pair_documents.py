@@ -34,6 +34,9 @@ def test_pairs_are_what_mining_takes(folders: list[Path], tmp_path: Path) -> Non
     assert adit(["pair", *given, "-o", str(pairs)]) == 0
     assert out.read_bytes() == pairs.read_bytes()
     assert sorted(read_document_pairs(pairs)) == [("0.txt", "2.txt"), ("2.txt", "0.txt")]
+    assert adit(["pair", *given, "-o", f"{pairs}.gz"]) == 0
+    assert read_document_pairs(Path(f"{pairs}.gz")) == read_document_pairs(pairs)
+    assert Path(f"{pairs}.gz").read_bytes() != pairs.read_bytes()
     scores = [float(line.split("\t")[2]) for line in pairs.read_text().splitlines()]
     assert scores == sorted(scores, reverse=True)
     within = ["--scope", "document", "--document-pairs", str(pairs), "-o", str(out), "-q"]
