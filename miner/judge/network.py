@@ -169,7 +169,7 @@ def unmatched_words(
     odds = network.judge(words[0], words[1])[1:] if network else nothing
     flags: list[list[WordFlags]] = [[], []]
     for side, (maker, texts, own) in enumerate(zip(makers, sides, words, strict=True)):
-        for first, parts in zip(own.offsets.tolist(), maker.split(texts), strict=False):
+        for first, parts in zip(own.offsets[:-1].tolist(), maker.split(texts), strict=True):
             values = odds[side][first : first + len(parts)]
             flags[side].append(list(zip(parts, (values > UNMATCHED).tolist(), strict=True)))
     return list(zip(*flags, strict=True))

@@ -27,9 +27,8 @@ def flag_words(
     spaces, words that follow the text's own are also names.
     """
     flags = bytearray(len(words.ids))  # faster to set one by one than an array
-    unspaced: list[
-        tuple[int, int, int, int]
-    ] = []  # a text's first and last word, a flag, how often
+    # Of texts without spaces: first and last word, a flag, and how often to set it.
+    unspaced: list[tuple[int, int, int, int]] = []
     befores: list[str] = []
     for text, (first, last) in zip(texts, pairwise(words.offsets.tolist()), strict=True):
         places = [
